@@ -72,6 +72,7 @@ class Trainer:
                 resume_from, model=self.model, average=self.average, optimizers=self.optimizers, data=data
             )
         self.progress.data = data
+        self.epoch_updates = partial(epoch_updates, job.lengths, seed=config.seed, update_tokens=config.update_tokens)
         self.updates: list[Update] = []
         self.smaller_plans = read_plans(run / "memory.jsonl")
         self.pool = ShardPool(hardware.shards)
@@ -149,13 +150,8 @@ class Trainer:
         """The rows of the coming update; opens the next epoch where this one is done."""
         while True:
             if not self.updates:
-                self.updates = epoch_updates(
-                    self.job.lengths,
-                    seed=self.config.seed,
-                    epoch=self.progress.epoch,
-                    batch_tokens=self.config.micro_batch_tokens,
-                    update_tokens=self.config.update_tokens,
-                )
+                batch_tokens = self.config.micro_batch_tokens
+                self.updates = self.epoch_updates(epoch=self.progress.epoch, batch_tokens=batch_tokens)
             if self.progress.update < len(self.updates):
                 return self.updates[self.progress.update]
             self.updates = []
