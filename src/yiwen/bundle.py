@@ -14,13 +14,12 @@ This module imports torch only where weights are read or written.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -143,7 +142,7 @@ def save_bundle(folder: Path, *, info: BundleInfo, weights: Mapping[str, Tensor]
         models: SentencePiece models of source and target; the same path where one is shared.
     """
     with new_folder(folder) as temporary:
-        write_json(temporary / "bundle.json", dataclasses.asdict(info))
+        write_json(temporary / "bundle.json", asdict(info))
         save_tensors(weights, temporary / WEIGHTS)
         names = ("shared.spm",) if models[0] == models[1] else ("source.spm", "target.spm")
         for name, model in zip(names, models, strict=False):

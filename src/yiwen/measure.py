@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,7 +65,7 @@ class Measurement:
         result["sentences_per_s"] = round(self.evaluation.n_lines / self.seconds, 1)
         more = {
             "comparison": self.comparison and self.comparison.to_json(),
-            "details": self.details and dataclasses.asdict(self.details),
+            "details": self.details and asdict(self.details),
             "more_tests": [measurement.to_json() for measurement in self.more],
         }
         return result | {name: found for name, found in more.items() if found}
@@ -130,7 +129,7 @@ def measure(
         translator=translator,
         other=other,
         ensemble=[str(find_bundle(Path(each)).resolve()) for each in ensemble],
-        settings=dataclasses.replace(settings, lowercase=lowercase or settings.lowercase),
+        settings=replace(settings, lowercase=lowercase or settings.lowercase),
         search=search or translator.bundle.info.search,
         checks=checks,
         is_detailed=report is not None,
@@ -141,7 +140,7 @@ def measure(
         for each in filter(None, (translator, other)):
             calibrate_once(each, stop=stop)
     asked: dict[str, Any] = {"src": src and str(src), "ref": ref and str(ref), "ensemble": work.ensemble}
-    asked |= {"checks": checks, "search": dataclasses.asdict(work.search)}
+    asked |= {"checks": checks, "search": asdict(work.search)}
     if output is not None:
         places = [output, *[None] * (len(tests) - 1)]
     else:
@@ -151,7 +150,7 @@ def measure(
     measurements: list[Measurement] = []
     try:
         measurements.extend(work.measure(test, place, asked) for test, place in zip(tests, places, strict=True))
-        first = dataclasses.replace(measurements[0], more=tuple(measurements[1:]), report=report)
+        first = replace(measurements[0], more=tuple(measurements[1:]), report=report)
         if report is not None:
             write_report(report, measurements)
         for measurement in (first, *first.more):
@@ -160,7 +159,7 @@ def measure(
                 write_json(measurement.written, measurement.to_json())
     except (OSError, Stopped):
         for measurement in measurements:  # a stop leaves those here that are done
-            tell(dataclasses.replace(measurement, written=None))
+            tell(replace(measurement, written=None))
         raise
     return first
 
@@ -191,7 +190,7 @@ class _Work:
 
     def unusual(self, engine: str, dtype: str) -> str:
         """What is not as it usually is, as part of a file's name."""
-        usual = dataclasses.asdict(self.translator.bundle.info.search)
+        usual = asdict(self.translator.bundle.info.search)
         is_so = {
             "lowercase": self.settings.lowercase,
             f"ensemble{1 + len(self.ensemble)}": bool(self.ensemble),
@@ -200,7 +199,7 @@ class _Work:
             engine: engine != "auto",
             dtype: dtype != "auto",
         }
-        is_so |= {f"{key}-{value}": value != usual[key] for key, value in dataclasses.asdict(self.search).items()}
+        is_so |= {f"{key}-{value}": value != usual[key] for key, value in asdict(self.search).items()}
         return "".join(f"-{name}" for name, is_unusual in is_so.items() if is_unusual)
 
     def measure(self, test: Test, place: Path | None, asked: Mapping[str, Any]) -> Measurement:
@@ -211,7 +210,7 @@ class _Work:
         translate = partial(
             Translator.translate, search=self.search, checks=self.checks, with_scores=self.is_detailed, stop=self.stop
         )
-        rules: dict[str, Any] = {"tgt_lang": translator.tgt_lang, **dataclasses.asdict(self.settings)}
+        rules: dict[str, Any] = {"tgt_lang": translator.tgt_lang, **asdict(self.settings)}
         began = time.perf_counter()
         translations = translate(translator, test.sources)
         seconds = time.perf_counter() - began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def test_maps_and_probabilities_are_those_of_a_forced_pass(seen: Inspection, tin
 
 def test_entropy_is_counted_in_bits(seen: Inspection) -> None:
     weights = {"cross": np.array([[[[0.5, 0.5, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]], [[0.25] * 4] * 2]])}
-    changed = inspection.dataclasses.replace(seen, attention=weights)  # type: ignore[attr-defined]
+    changed = dataclasses.replace(seen, attention=weights)
     np.testing.assert_allclose(changed.entropy["cross"], [[0.5, 2.0]], atol=1e-6)
 
 

@@ -5,9 +5,8 @@ Shapes: S source length and T target length, both with eos, L layers, H heads.
 
 from __future__ import annotations
 
-import dataclasses
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, cast
 
 import numpy as np
@@ -213,4 +212,4 @@ def _plain(value: Any) -> Any:
         case None | str() | int():
             return value
         case _:  # one of our dataclasses
-            return _plain(dataclasses.asdict(value))
+            return _plain(asdict(value))

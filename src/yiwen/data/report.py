@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from typing import Any, Final
 
@@ -99,13 +98,13 @@ class Report:
 
     def to_json(self) -> str:
         """The report as one JSON object on one line."""
-        return json.dumps(dataclasses.asdict(self) | {"pairs_per_second": self.pairs_per_second}, ensure_ascii=False)
+        return json.dumps(asdict(self) | {"pairs_per_second": self.pairs_per_second}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Report:
         """The report that `to_json` wrote."""
-        fields: dict[str, Any] = json.loads(text)
-        known = {field.name: fields[field.name] for field in dataclasses.fields(cls) if field.name in fields}
+        stored: dict[str, Any] = json.loads(text)
+        known = {each.name: stored[each.name] for each in fields(cls) if each.name in stored}
         return parse(cls, known, source="the report")
 
 

@@ -13,10 +13,9 @@ The ids carry neither bos nor eos. Reading a row touches only its own bytes.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
@@ -214,7 +213,7 @@ def write_text(path: Path, pairs: TextPairs) -> None:
 
 def write_info(folder: Path, info: StoreInfo) -> None:
     """Write `prepared.json`."""
-    write_json(folder / _INFO, dataclasses.asdict(info))
+    write_json(folder / _INFO, asdict(info))
 
 
 def read_info(folder: Path) -> StoreInfo:

@@ -9,11 +9,10 @@ folder is checked for less, and its translations have no confidence.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from yiwen.bundle import CALIBRATION, Bundle, open_bundle
@@ -179,8 +178,8 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     if open_bundle(bundle.folder).info != bundle.info:  # a link, and training has published a better model meanwhile
         return None
     with new_folder(bundle.folder / CALIBRATION) as folder:
-        write_json(folder / "calibration.json", dataclasses.asdict(calibration))
-        (folder / "weights.json").write_text(json.dumps(dataclasses.asdict(weights)), encoding="utf-8")
+        write_json(folder / "calibration.json", asdict(calibration))
+        (folder / "weights.json").write_text(json.dumps(asdict(weights)), encoding="utf-8")
     return open_calibration(bundle)
 
 

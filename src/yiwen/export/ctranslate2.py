@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -45,7 +44,7 @@ class ExportReport:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, ready for `json.dumps`."""
-        return {**dataclasses.asdict(self), "folder": str(self.folder)}
+        return {**asdict(self), "folder": str(self.folder)}
 
 
 def export_ctranslate2(
@@ -135,7 +134,7 @@ def _write_verified(
     with TemporaryDirectory(dir=folder) as exact_folder:  # a killed one goes with the folder
         exact = Path(exact_folder)
         write_model(exact, model, source=source, target=target, dtype="float32", alignment=bundle.info.alignment)
-        write_info(exact, dataclasses.replace(info, dtype="float32"))
+        write_info(exact, replace(info, dtype="float32"))
         trained = TorchEngine(model)  # takes the model over: nothing is written from it afterwards
         report["float32"] = verify.compare_exactly(trained, opened(exact), test_set.sources, stop=stop)
     is_verified = report["is_verified"] = COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu")
@@ -151,7 +150,7 @@ def _write_verified(
         add_shortlist(folder, shortlist)
         if is_verified:
             report["shortlist"] = compare(opened(folder), remedy="without --shortlist")
-    info = dataclasses.replace(info, golden=golden, verification=report)
+    info = replace(info, golden=golden, verification=report)
     write_info(folder, info)
     return info
 

@@ -6,9 +6,8 @@ smaller model can learn that by heart. The student is an ordinary run of an ordi
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -90,9 +89,9 @@ def distil(
 def _student(loaded: LoadedRecipe, data: DataConfig) -> Recipe:
     """The recipe with a teacher's pairs for its data; what it names has paths that hold everywhere."""
     old, initial = loaded.recipe, initial_model(loaded)
-    tokenizer = dataclasses.replace(old.tokenizer, model=absolute(old.tokenizer.model, loaded.base))
-    training = dataclasses.replace(old.training, init_from=str(absolute_path(initial.folder)) if initial else "")
-    return dataclasses.replace(old, data=data, tokenizer=tokenizer, training=training)
+    tokenizer = replace(old.tokenizer, model=absolute(old.tokenizer.model, loaded.base))
+    training = replace(old.training, init_from=str(absolute_path(initial.folder)) if initial else "")
+    return replace(old, data=data, tokenizer=tokenizer, training=training)
 
 
 def translate_corpus(
@@ -131,9 +130,9 @@ def _plain_text(loaded: LoadedRecipe, *, stop: StopFlag | None, progress: bool) 
     """A recipe's text without symbols (`tokenizer.placeholders`): a teacher is to read what stands there."""
     recipe = loaded.recipe
     own = TokenizerConfig(vocab_size=recipe.tokenizer.vocab_size)  # where a ready one has symbols or loses text
-    learnt = {"tokenizer": dataclasses.replace(recipe.tokenizer, placeholders=0)}
-    for changes in (learnt, {"tokenizer": own, "training": dataclasses.replace(recipe.training, init_from="")}):
-        plain = dataclasses.replace(loaded, recipe=dataclasses.replace(recipe, **changes))
+    learnt = {"tokenizer": replace(recipe.tokenizer, placeholders=0)}
+    for changes in (learnt, {"tokenizer": own, "training": replace(recipe.training, init_from="")}):
+        plain = replace(loaded, recipe=replace(recipe, **changes))
         store = Store.open(prepare_recipe(plain, stop=stop, progress=progress).folder)
         if not store.source.n_placeholders and store.source.has_bytes and store.source.keeps_text:
             break
