@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-import numpy.typing as npt
+import numpy as np
 
 _BLOCK: Final = 1024
 """Rows of products that exist at a time."""
 
 
-def retrieval(
-    src: npt.NDArray[Any], tgt: npt.NDArray[Any], src_texts: Sequence[str], tgt_texts: Sequence[str]
-) -> dict[str, float]:
+def retrieval(src: np.ndarray, tgt: np.ndarray, src_texts: Sequence[str], tgt_texts: Sequence[str]) -> dict[str, float]:
     """Share of texts whose likeliest partner is the right one, in percent.
 
     A partner that stands at another place but has the same text, or is the partner of the same text, is right, too.
@@ -32,7 +30,7 @@ def retrieval(
     return {"accuracy": 50 * (forth + back), "accuracy_src": 100 * forth, "accuracy_tgt": 100 * back}
 
 
-def _accuracy(one: npt.NDArray[Any], other: npt.NDArray[Any], texts: Sequence[str], partners: Sequence[str]) -> float:
+def _accuracy(one: np.ndarray, other: np.ndarray, texts: Sequence[str], partners: Sequence[str]) -> float:
     pairs = set(zip(texts, partners, strict=True))
     n_right = 0
     for start in range(0, len(texts), _BLOCK):
