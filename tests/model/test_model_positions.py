@@ -126,7 +126,7 @@ def test_every_head_has_a_slope_of_its_own(n_heads: int) -> None:
 
 
 def test_alibi_bias_worked_by_hand() -> None:
-    bias = alibi_bias(2, 2, 3, offset=1, device=torch.device("cpu"))  # slopes 1/16 and 1/256; queries at 1 and 2
+    bias = alibi_bias(2, 2, 3, device=torch.device("cpu"))  # slopes 1/16 and 1/256; queries at 1 and 2
     assert bias.shape == (1, 2, 2, 3)
     assert (bias[0, 0] * -16).tolist() == [[1, 0, 1], [2, 1, 0]]
     assert (bias[0, 1] * -256).tolist() == [[1, 0, 1], [2, 1, 0]]
@@ -136,5 +136,5 @@ def test_alibi_bias_of_a_step_is_the_last_row_of_the_whole() -> None:
     device = torch.device("cpu")
     whole = alibi_bias(3, 7, 7, device=device)
     for t in range(7):
-        step = alibi_bias(3, 1, t + 1, offset=t, device=device)
+        step = alibi_bias(3, 1, t + 1, device=device)
         assert torch.equal(step, whole[:, :, t : t + 1, : t + 1])

@@ -93,22 +93,18 @@ def alibi_slopes(n_heads: int) -> Tensor:
     return torch.tensor(slopes)
 
 
-def alibi_bias(
-    n_heads: int, n_queries: int, n_keys: int, *, offset: int = 0, device: torch.device | None = None
-) -> Tensor:
+def alibi_bias(n_heads: int, n_queries: int, n_keys: int, *, device: torch.device | None = None) -> Tensor:
     """Penalty that grows with distance: -slope x |query position - key position|.
 
     Args:
         n_heads: H.
-        n_queries: Q; the first query stands at position `offset`.
+        n_queries: Q; queries stand where the last of the keys do.
         n_keys: M; keys stand at 0, 1, ...
-        offset: Position of the first query.
         device: Where to put it; None is the default device.
 
     Returns:
         Additive bias, (1, H, Q, M), float32. Bidirectional attention uses the same distances both ways.
     """
-    queries = torch.arange(offset, offset + n_queries, device=device)[:, None]
-    keys = torch.arange(n_keys, device=device)[None, :]
-    distance_QM = (queries - keys).abs().float()
+    keys = torch.arange(n_keys, device=device)
+    distance_QM = (keys[n_keys - n_queries :, None] - keys).abs().float()
     return -(alibi_slopes(n_heads).to(device)[:, None, None] * distance_QM)[None]

@@ -55,23 +55,18 @@ class Transformer(nn.Module):
         self.pad_id = pad_id
         self.activation_dtype: torch.dtype | None = None  # set where layers compute in another type than the weights
         rotary = RotaryPositions(config.max_len, config.d_head) if config.positions == "rotary" else None
+        tied = config.tied_embeddings
         self.tgt_embedding = nn.Embedding(tgt_vocab_size, config.d_model)
-        self.src_embedding = (
-            self.tgt_embedding if config.tied_embeddings == "all" else nn.Embedding(src_vocab_size, config.d_model)
-        )
+        self.src_embedding = self.tgt_embedding if tied == "all" else nn.Embedding(src_vocab_size, config.d_model)
         self.src_positions = build_positions(config)
         self.tgt_positions = build_positions(config)
         self.embedding_dropout = Dropout(config.dropout)
         # ALiBi's penalties for the keys of a newest query, (1, H, 1, max_len): the last t belong to t keys.
-        distances = None
-        if config.positions == "alibi":
-            distances = alibi_bias(config.n_heads, 1, config.max_len, offset=config.max_len - 1)
+        distances = alibi_bias(config.n_heads, 1, config.max_len) if config.positions == "alibi" else None
         self.register_buffer("distances", distances, persistent=False)
         self.encoder = Encoder(config, rotary)
         self.decoder = Decoder(config, rotary)
-        self.output_proj = (
-            nn.Linear(config.d_model, tgt_vocab_size, bias=False) if config.tied_embeddings == "none" else None
-        )
+        self.output_proj = nn.Linear(config.d_model, tgt_vocab_size, bias=False) if tied == "none" else None
         initialise(self, config.d_model)
 
     @property
