@@ -72,7 +72,7 @@ def our_side(store: Store, config: ModelConfig, options: argparse.Namespace) -> 
     average = copy.deepcopy(model).eval()
     optimizers = build_optimizers(model, training, n_shards=chosen.shards, is_bf16=chosen.is_bf16)
     loss_fn = translation_loss(SMOOTHING)
-    pool = ShardPool(chosen.shards)
+    pool = ShardPool(chosen)
 
     def load(rows: Rows, seed: int) -> Batch:
         batch = load_batch(store, rows, seed=seed)
@@ -85,7 +85,6 @@ def our_side(store: Store, config: ModelConfig, options: argparse.Namespace) -> 
             load=load,
             loss_fn=loss_fn,
             seeds=(1, step),
-            hardware=chosen,
             pool=pool,
         )
         set_learning_rate(optimizers, learning_rate(step, training, d_model=config.d_model))

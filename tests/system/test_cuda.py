@@ -116,11 +116,9 @@ def test_a_graph_gives_the_gradients_of_the_passes_that_it_records() -> None:
             batch = sentences(200 if rows[0] else 90, seed=int(rows[1]))
             return batch.packed() if way == "packed" else batch  # noqa: B023
 
-        with ShardPool(1) as pool:
+        with ShardPool(hardware) as pool:
             for _ in range(2):  # what the first update left is gone in the second
-                made = compute_gradients(
-                    model, plan, load=load, loss_fn=loss_fn, seeds=(1, 2), hardware=hardware, pool=pool
-                )
+                made = compute_gradients(model, plan, load=load, loss_fn=loss_fn, seeds=(1, 2), pool=pool)
             kinds = {load(rows, 0).kind() for rows in plan}
             assert len(pool.graphs._graphs) == (len(kinds) if way == "packed" else 0)
         gradient = torch.cat([p.grad.flatten().clone() for p in model.parameters() if p.grad is not None])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -171,14 +172,13 @@ def test_shards_of_a_labelled_batch_give_its_gradients(for_words: bool) -> None:
     found = []
     weights = torch.rand(K, generator=torch.Generator().manual_seed(1))
     for n_shards in (1, 2):
-        with ShardPool(n_shards) as shards:
+        with ShardPool(replace(CPU, shards=n_shards)) as shards:
             compute_gradients(
                 model,
                 [np.array([0, 1, 2])],
                 load=lambda rows, seed: collate_labelled(TEXTS, labels, for_words=for_words),
                 loss_fn=label_loss(0.1, weights),
                 seeds=(1, 1),
-                hardware=CPU,
                 pool=shards,
             )
         found.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -129,10 +130,10 @@ def test_a_batch_in_shards_gives_the_gradients_of_the_whole() -> None:
     model = build(0.0)
     gradients = []
     for n_shards in (1, 3):
-        with ShardPool(n_shards) as pool:
+        with ShardPool(replace(CPU, shards=n_shards)) as pool:
             compute_gradients(
                 model, [np.arange(3)], load=batch_of, loss_fn=translation_loss(0.1, rdrop=5.0), seeds=(1, 2),
-                hardware=CPU, pool=pool,
+                pool=pool,
             )  # fmt: skip
         gradients.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-5, atol=1e-6)

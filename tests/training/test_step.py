@@ -46,7 +46,7 @@ def tiny_transformer() -> Transformer:
 
 
 def gradients(model: torch.nn.Module, plan: list[list[int]], loss_fn: Any = per_row_loss, **options: Any) -> Gradients:
-    options = {"seeds": (1, 2), "hardware": CPU, "pool": ShardPool(1), **options}
+    options = {"seeds": (1, 2), "pool": ShardPool(CPU), **options}
     return compute_gradients(model, [np.array(rows) for rows in plan], load=load, loss_fn=loss_fn, **options)
 
 
@@ -97,7 +97,7 @@ def test_shards_of_a_batch_give_its_gradients(n_shards: int) -> None:
     model = ToyModel().double()
     whole = gradients(model, [[0, 1, 2, 3, 4, 5, 6], [7, 8]])
     expected = flat(model).clone()
-    with ShardPool(n_shards) as pool:
+    with ShardPool(replace(CPU, shards=n_shards)) as pool:
         found = gradients(model, [[0, 1, 2, 3, 4, 5, 6], [7, 8]], pool=pool)
     assert torch.allclose(flat(model), expected, rtol=1e-12, atol=0)
     assert found.n_tokens == whole.n_tokens
@@ -110,12 +110,12 @@ def test_shards_draw_dropout_of_their_own_and_always_the_same() -> None:
     found = []
     for _ in range(3):
         torch.rand(5)  # what the process drew before does not matter
-        with ShardPool(3) as pool:
+        with ShardPool(replace(CPU, shards=3)) as pool:
             gradients(model, [[0, 1, 2, 3, 4, 5, 6]], loss_fn=translation_loss(0.1), pool=pool)
         found.append(flat(model).clone())
     assert torch.equal(found[0], found[1])
     assert torch.equal(found[0], found[2])
-    with ShardPool(3) as pool:
+    with ShardPool(replace(CPU, shards=3)) as pool:
         gradients(model, [[0, 1, 2, 3, 4, 5, 6]], loss_fn=translation_loss(0.1), pool=pool, seeds=(1, 3))
     assert not torch.equal(found[0], flat(model))
 
@@ -123,7 +123,7 @@ def test_shards_draw_dropout_of_their_own_and_always_the_same() -> None:
 def test_a_parameter_that_no_shard_needs_has_no_gradient() -> None:
     """Where layer dropout leaves a layer out, say."""
     model = ToyModel()
-    with ShardPool(2) as pool:
+    with ShardPool(replace(CPU, shards=2)) as pool:
         gradients(model, [[0, 1, 2]], lambda m, batch: (m.inner(m.embedding(batch.tgt_in)).sum(), 1), pool=pool)
     assert (model.inner.weight.grad is None, model.out.weight.grad is None) == (False, True)
 
@@ -141,7 +141,7 @@ def test_an_error_in_a_shard_arrives_when_all_threads_have_stopped() -> None:
         ended.append(number)
         return number
 
-    with ShardPool(3) as pool:
+    with ShardPool(replace(CPU, shards=3)) as pool:
         with pytest.raises(ValueError, match="shard 1"):
             pool.run(work)
         assert sorted(ended) == [0, 2]
@@ -192,7 +192,7 @@ def test_each_micro_batch_and_shard_draws_from_a_seed_of_its_own(n_shards: int, 
         drawn.append(dropout(torch.ones(64), 0.5).tolist())
         return per_row_loss(model, batch)
 
-    with ShardPool(n_shards) as pool:
+    with ShardPool(replace(CPU, shards=n_shards)) as pool:
         gradients(ToyModel(), [[0, 1], [2, 3]], loss_fn, seeds=(5, 7), pool=pool)
     expected = []
     for place in places:
@@ -219,7 +219,7 @@ def test_dropout_is_the_same_beside_a_thread_that_sets_torchs_random_numbers_bac
 def test_bf16_rounds_products_and_keeps_weights_and_gradients_float32() -> None:
     model = ToyModel().eval()
     exact = gradients(model, [[0, 1]])
-    rounded = gradients(model, [[0, 1]], hardware=replace(CPU, precision="bf16"))
+    rounded = gradients(model, [[0, 1]], pool=ShardPool(replace(CPU, precision="bf16")))
     assert exact.loss_sum != rounded.loss_sum
     assert exact.loss_sum == pytest.approx(rounded.loss_sum, rel=0.02)
     assert all(
@@ -234,7 +234,7 @@ def test_long_gradients_are_cut_to_size(norm: float, clip: float, expected: floa
     before = model.weight.detach().clone()
     model.weight.grad = torch.tensor([[3.0, 4.0]])
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-    apply_gradients(model, [optimizer], norm=norm, clip_norm=clip, pool=ShardPool(1))
+    apply_gradients(model, [optimizer], norm=norm, clip_norm=clip, pool=ShardPool(CPU))
     assert torch.allclose(before - model.weight.detach(), expected * torch.tensor([[3.0, 4.0]]))
 
 
@@ -245,7 +245,7 @@ def test_optimizers_step_side_by_side_as_they_do_in_turn() -> None:
         optimizers = build_optimizers(model, replace(SMALL, optimizer="muon"), n_shards=2)
         for parameter in model.parameters():
             parameter.grad = torch.full_like(parameter, 0.3).cumsum(0)
-        with ShardPool(n_threads) as pool:
+        with ShardPool(replace(CPU, shards=n_threads)) as pool:
             apply_gradients(model, optimizers, norm=5.0, clip_norm=1.0, pool=pool)
         return [parameter.detach() for parameter in model.parameters()]
 

@@ -75,7 +75,7 @@ class Trainer:
         self.epoch_updates = partial(epoch_updates, job.lengths, seed=config.seed, update_tokens=config.update_tokens)
         self.updates: list[Update] = []
         self.smaller_plans = read_plans(run / "memory.jsonl")
-        self.pool = ShardPool(hardware.shards)
+        self.pool = ShardPool(hardware)
         self.log = TrainingLog(run, self.progress, max_steps=config.max_steps, console=console)
         self.saved_step = self.progress.step if resume_from is not None else -1
 
@@ -166,7 +166,6 @@ class Trainer:
             load=self.job.load,
             loss_fn=self.job.loss_fn,
             seeds=(self.config.seed, step),
-            hardware=self.hardware,
             pool=self.pool,
             batch_tokens=self.config.micro_batch_tokens if self.job.is_sampled else 0,
         )
@@ -275,8 +274,7 @@ class Trainer:
         torch.manual_seed(0)
         began = time.perf_counter()
         try:
-            largest, loss_fn = self.job.largest, self.job.loss_fn
-            try_batch(self.model.train(), largest, loss_fn=loss_fn, hardware=self.hardware, pool=self.pool)
+            try_batch(self.model.train(), self.job.largest, loss_fn=self.job.loss_fn, pool=self.pool)
         except torch.OutOfMemoryError:
             self.log.say("the largest batch does not fit into memory: such batches will be cut in two as they come")
         self.model.zero_grad(set_to_none=True)

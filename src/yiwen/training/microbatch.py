@@ -57,6 +57,6 @@ def best_size(sizes: list[int], rate: Callable[[int], float]) -> int:
 
 def tokens_per_second(model: nn.Module, batch: Batch, *, loss_fn: LossFn, hardware: Hardware) -> float:
     """Real target tokens a second of the forward and backward pass of one batch."""
-    with ShardPool(hardware.shards) as pool:
-        run = partial(try_batch, model, lambda: batch, loss_fn=loss_fn, hardware=hardware, pool=pool)
+    with ShardPool(hardware) as pool:
+        run = partial(try_batch, model, lambda: batch, loss_fn=loss_fn, pool=pool)
         return batch.n_tokens / best_seconds([run], rounds=3, limit=1.0)[0]

@@ -48,7 +48,6 @@ def compute_gradients(
     load: Callable[[Rows, int], Batch],
     loss_fn: LossFn,
     seeds: tuple[int, int],
-    hardware: Hardware,
     pool: ShardPool,
     batch_tokens: int = 0,
 ) -> Gradients:
@@ -60,11 +59,12 @@ def compute_gradients(
         load: (rows, seed) -> batch.
         loss_fn: (model, batch) -> (loss_sum, n_tokens).
         seeds: (run seed, step): dropout and subword sampling depend on nothing else but the micro-batch's place.
-        hardware: Where to compute, and whether matrix products are in bf16 by autocast.
-        pool: Threads that each compute a part of every micro-batch; a pool of one computes it whole.
+        pool: Where to compute, and threads that each compute a part of every micro-batch; a pool of one computes it
+            whole.
         batch_tokens: What loaded batches are cut to, where they do not have the lengths that the plan was made for; 0:
             they do.
     """
+    hardware = pool.hardware
     uses_graphs = hardware.attention == "packed" and hardware.device != "cpu"
     if uses_graphs:
         pool.graphs.clear(model)
@@ -105,14 +105,10 @@ def autocast(hardware: Hardware) -> torch.autocast:
     return torch.autocast(torch.device(hardware.device).type, dtype=torch.bfloat16, enabled=hardware.is_bf16)
 
 
-def try_batch(
-    model: nn.Module, make: Callable[[], Batch], *, loss_fn: LossFn, hardware: Hardware, pool: ShardPool
-) -> None:
+def try_batch(model: nn.Module, make: Callable[[], Batch], *, loss_fn: LossFn, pool: ShardPool) -> None:
     """The forward and backward pass of one batch that `make` gives, for its time and memory alone."""
     plan = [np.zeros(1, dtype=np.int64)]  # one micro-batch, whose rows nobody looks up
-    compute_gradients(
-        model, plan, load=lambda rows, seed: make(), loss_fn=loss_fn, seeds=(0, 0), hardware=hardware, pool=pool
-    )
+    compute_gradients(model, plan, load=lambda rows, seed: make(), loss_fn=loss_fn, seeds=(0, 0), pool=pool)
 
 
 class ShardPool:
@@ -123,10 +119,10 @@ class ShardPool:
     the time.
     """
 
-    def __init__(self, n_shards: int) -> None:
-        self.n_shards = n_shards
+    def __init__(self, hardware: Hardware) -> None:
+        self.hardware, self.n_shards = hardware, hardware.shards
         self.graphs = StepGraphs()
-        self._threads = ThreadPoolExecutor(max(1, n_shards - 1), thread_name_prefix="shard")
+        self._threads = ThreadPoolExecutor(max(1, self.n_shards - 1), thread_name_prefix="shard")
 
     def run(self, work: Callable[[int], T]) -> list[T]:
         """work(0), work(1), ... side by side; the results in order."""
