@@ -36,9 +36,7 @@ NOTES: Final = "notes.json"
 """In a shard: why the translations at these places are of no use, and which teacher and rows it is `of`."""
 
 
-def identity_of(
-    translator: Translator, search: SearchConfig, store: Store, *, ensemble: Sequence[Path] = ()
-) -> dict[str, Any]:
+def identity_of(translator: Translator, search: SearchConfig, store: Store, ensemble: Sequence[Path]) -> dict[str, Any]:
     """All that decides the translations: the teacher's files by their hashes, how it searches, what it reads."""
     folder = translator.bundle.folder
     files = _telling(translator.bundle.hashes)  # of when it was opened: behind a link there may be another by now
