@@ -70,7 +70,7 @@ def our_side(store: Store, config: ModelConfig, options: argparse.Namespace) -> 
     model = Transformer(config, src_vocab_size=VOCAB_SIZE, tgt_vocab_size=VOCAB_SIZE).to(chosen.device).train()
     hardware.apply_to_model(model, chosen)
     average = copy.deepcopy(model).eval()
-    optimizers = build_optimizers(model, training, n_shards=chosen.shards, is_bf16=chosen.is_bf16)
+    optimizers = build_optimizers(model, training, chosen)
     loss_fn = translation_loss(SMOOTHING)
     pool = ShardPool(chosen)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from toy_job import BROKEN, FULL, SMALL, Disk, Killed, Screen, ToyModel, results, toy_job, train, trainer
+from toy_job import BROKEN, CPU, FULL, SMALL, Disk, Killed, Screen, ToyModel, results, toy_job, train, trainer
 
 from mutants import mutants
 from yiwen.bundle import load_tensors, save_tensors
@@ -36,7 +36,7 @@ def save(folder: Path, step: int, *, is_scheduled: bool = True) -> Path:
             parameter.fill_(step)
     progress = Progress(step=step, is_scheduled=is_scheduled)
     return save_checkpoint(
-        folder, model=model, average=model, optimizers=build_optimizers(model, SMALL), progress=progress
+        folder, model=model, average=model, optimizers=build_optimizers(model, SMALL, CPU), progress=progress
     )
 
 
@@ -44,7 +44,7 @@ def load(path: Path) -> tuple[Progress, float]:
     """A checkpoint's numbers, and the value that all its weights have."""
     model, average = ToyModel(), ToyModel()
     progress = load_checkpoint(
-        path, model=model, average=average, optimizers=build_optimizers(model, SMALL), data="toy"
+        path, model=model, average=average, optimizers=build_optimizers(model, SMALL, CPU), data="toy"
     )
     values = torch.cat([p.flatten() for m in (model, average) for p in m.parameters()])
     assert values.min() == values.max()
@@ -160,7 +160,7 @@ def test_optimizer_state_of_another_model_is_refused() -> None:
 
     model = ToyModel()
     with pytest.raises(CheckpointError, match=r"'other\.weight/exp_avg', which is not a parameter of this model"):
-        load_optimizer_tensors(model, build_optimizers(model, SMALL), {"other.weight/exp_avg": torch.ones(3)})
+        load_optimizer_tensors(model, build_optimizers(model, SMALL, CPU), {"other.weight/exp_avg": torch.ones(3)})
 
 
 def test_training_on_other_data_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 import torch
-from toy_job import SMALL, ToyModel
+from toy_job import CPU, SMALL, ToyModel
 
 from yiwen.model.config import ModelConfig
 from yiwen.model.transformer import Transformer
@@ -35,7 +35,7 @@ def decayed(model: torch.nn.Module, name: Name) -> set[str]:
     names = {id(parameter): n for n, parameter in model.named_parameters()}
     return {
         names[id(parameter)]
-        for optimizer in build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.5))
+        for optimizer in build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.5), CPU)
         for group in optimizer.param_groups
         for parameter in group["params"]
         if {0.0: False, 0.5: True}[group["weight_decay"]]
@@ -59,13 +59,13 @@ def test_adam_of_the_paper_decays_nothing() -> None:
 @pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
 def test_every_parameter_is_in_one_group_of_one_optimizer(name: Name) -> None:
     model = transformer(tied_embeddings="none")
-    groups = [g["params"] for o in build_optimizers(model, replace(SMALL, optimizer=name)) for g in o.param_groups]
+    groups = [g["params"] for o in build_optimizers(model, replace(SMALL, optimizer=name), CPU) for g in o.param_groups]
     found = sorted(id(parameter) for group in groups for parameter in group)
     assert found == sorted(id(parameter) for parameter in model.parameters())
 
 
 def test_muon_takes_the_matrices_and_adamw_the_rest() -> None:
-    muon, adamw = build_optimizers(transformer(), replace(SMALL, optimizer="muon"))
+    muon, adamw = build_optimizers(transformer(), replace(SMALL, optimizer="muon"), CPU)
     assert isinstance(muon, Muon)
     assert isinstance(adamw, torch.optim.AdamW)
     assert all(parameter.dim() == 2 for parameter in muon.param_groups[0]["params"])
@@ -73,8 +73,8 @@ def test_muon_takes_the_matrices_and_adamw_the_rest() -> None:
 
 def test_the_matrices_are_dealt_out_among_the_shards() -> None:
     model = transformer()
-    *muons, adamw = build_optimizers(model, replace(SMALL, optimizer="muon"), n_shards=3)
-    (whole, _) = build_optimizers(model, replace(SMALL, optimizer="muon"))
+    *muons, adamw = build_optimizers(model, replace(SMALL, optimizer="muon"), replace(CPU, shards=3))
+    (whole, _) = build_optimizers(model, replace(SMALL, optimizer="muon"), CPU)
     assert [type(optimizer) for optimizer in muons] == [Muon] * 3
     assert isinstance(adamw, torch.optim.AdamW)
     dealt = [parameter for muon in muons for parameter in muon.param_groups[0]["params"]]
@@ -87,7 +87,7 @@ def test_one_step_of_adam_by_hand() -> None:
     """The first step of Adam moves every weight by the learning rate against the sign of its gradient."""
     model = torch.nn.Linear(2, 1, bias=False)
     before = model.weight.detach().clone()
-    (optimizer,) = build_optimizers(model, replace(SMALL, optimizer="adam"))
+    (optimizer,) = build_optimizers(model, replace(SMALL, optimizer="adam"), CPU)
     set_learning_rate([optimizer], 0.25)
     model.weight.grad = torch.tensor([[3.0, -0.001]])
     optimizer.step()
@@ -100,7 +100,7 @@ def test_a_parameter_of_a_lower_rate_moves_by_so_much_less(name: Name) -> None:
         torch.manual_seed(1)
         model = ToyModel()
         before = {key: value.clone() for key, value in model.state_dict().items()}
-        optimizers = build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.0), rate_of=rate_of)
+        optimizers = build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.0), CPU, rate_of=rate_of)
         set_learning_rate(optimizers, 0.25)
         for parameter in model.parameters():
             parameter.grad = torch.ones_like(parameter).cumsum(0)
@@ -119,7 +119,7 @@ def test_a_parameter_of_a_lower_rate_moves_by_so_much_less(name: Name) -> None:
 def test_the_state_comes_back_and_goes_on_alike(name: Name) -> None:
     config = replace(SMALL, optimizer=name)
     first, second = ToyModel(), ToyModel()
-    optimizers = build_optimizers(first, config)
+    optimizers = build_optimizers(first, config, CPU)
 
     def step(model: torch.nn.Module, its: Any, scale: float) -> None:
         for parameter in model.parameters():
@@ -130,7 +130,7 @@ def test_the_state_comes_back_and_goes_on_alike(name: Name) -> None:
     for scale in (0.5, -0.3, 0.2):
         step(first, optimizers, scale)
     second.load_state_dict(first.state_dict())
-    others = build_optimizers(second, config)
+    others = build_optimizers(second, config, CPU)
     tensors = optimizer_tensors(first, optimizers)
     load_optimizer_tensors(second, others, {key: value.clone() for key, value in tensors.items()})
     again = optimizer_tensors(second, others)
@@ -165,7 +165,7 @@ def test_an_output_matrix_of_its_own_is_no_layer() -> None:
     model = transformer(tied_embeddings="none")
     classifier = EncoderModel(model.config, vocab_size=11, n_labels=5)
     for each, output in ((model, model.output_proj), (classifier, classifier.head)):
-        *muons, adamw = build_optimizers(each, replace(SMALL, optimizer="muon"))
+        *muons, adamw = build_optimizers(each, replace(SMALL, optimizer="muon"), CPU)
         where = [id(p) for optimizer in muons for group in optimizer.param_groups for p in group["params"]]
         assert id(output.weight) not in where
         assert any(p is output.weight for group in adamw.param_groups for p in group["params"])
@@ -174,12 +174,14 @@ def test_an_output_matrix_of_its_own_is_no_layer() -> None:
 @pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
 def test_settings_of_adam_are_those_of_the_config(name: Name) -> None:
     config = replace(SMALL, optimizer=name, beta1=0.7, beta2=0.9, epsilon=1e-3)
-    *_, adam = build_optimizers(transformer(), config)
+    *_, adam = build_optimizers(transformer(), config, CPU)
     assert {(group["betas"], group["eps"]) for group in adam.param_groups} == {((0.7, 0.9), 1e-3)}
 
 
 @pytest.mark.parametrize(("is_bf16", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
 def test_muon_computes_in_bf16_where_the_run_does(is_bf16: bool, dtype: torch.dtype) -> None:
-    muon, _ = build_optimizers(transformer(), replace(SMALL, optimizer="muon"), is_bf16=is_bf16)
+    muon, _ = build_optimizers(
+        transformer(), replace(SMALL, optimizer="muon"), replace(CPU, precision="bf16" if is_bf16 else "float32")
+    )
     assert isinstance(muon, Muon)
     assert muon.dtype == dtype

@@ -242,7 +242,7 @@ def test_optimizers_step_side_by_side_as_they_do_in_turn() -> None:
     def stepped(n_threads: int) -> list[torch.Tensor]:
         torch.manual_seed(0)
         model = ToyModel()
-        optimizers = build_optimizers(model, replace(SMALL, optimizer="muon"), n_shards=2)
+        optimizers = build_optimizers(model, replace(SMALL, optimizer="muon"), replace(CPU, shards=2))
         for parameter in model.parameters():
             parameter.grad = torch.full_like(parameter, 0.3).cumsum(0)
         with ShardPool(replace(CPU, shards=n_threads)) as pool:

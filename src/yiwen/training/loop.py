@@ -62,9 +62,7 @@ class Trainer:
         self.run, self.job, self.config, self.hardware, self.stop = run, job, config, hardware, stop
         self.model = job.model
         self.average = copy.deepcopy(job.model).eval() if config.ema_decay > 0 else None
-        self.optimizers = build_optimizers(
-            self.model, config, rate_of=job.rate_of, n_shards=hardware.shards, is_bf16=hardware.is_bf16
-        )
+        self.optimizers = build_optimizers(self.model, config, hardware, rate_of=job.rate_of)
         self.progress = Progress()
         data = job.lengths.fingerprint
         if resume_from is not None:

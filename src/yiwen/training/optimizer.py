@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from yiwen.errors import CheckpointError
+from yiwen.hardware import Hardware
 from yiwen.training.config import TrainingConfig
 from yiwen.training.muon import Muon
 
@@ -16,12 +17,7 @@ Optimizers = Sequence[torch.optim.Optimizer]
 
 
 def build_optimizers(
-    model: nn.Module,
-    config: TrainingConfig,
-    *,
-    rate_of: Callable[[str], float] = lambda name: 1.0,
-    n_shards: int = 1,
-    is_bf16: bool = False,
+    model: nn.Module, config: TrainingConfig, hardware: Hardware, *, rate_of: Callable[[str], float] = lambda name: 1.0
 ) -> Optimizers:
     """One optimizer, or several where Muon takes the matrices of the layers and AdamW everything else.
 
@@ -31,9 +27,9 @@ def build_optimizers(
     Args:
         model: Whose parameters are optimized.
         config: Which optimizer, and its settings.
+        hardware: Muon multiplies in its number type; among as many Muons as it computes shards the matrices are dealt
+            out, so that threads can step side by side.
         rate_of: A parameter's learning rate relative to the schedule's, by its name.
-        n_shards: Among how many Muons the matrices are dealt out, so that threads can step side by side.
-        is_bf16: Whether the hardware multiplies in bf16.
     """
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
     is_apart = ("embedding", "positions", "output_proj", "head.weight")  # no matrix that a layer multiplies by
@@ -55,10 +51,10 @@ def build_optimizers(
         case "adamw":
             return [torch.optim.AdamW(groups(matrices, weight_decay=decay) + groups(rest, weight_decay=0.0), **adam)]
         case "muon":
-            dtype = torch.bfloat16 if is_bf16 else torch.float32
+            dtype = torch.bfloat16 if hardware.is_bf16 else torch.float32
             # Dealt out in turn: each gets as many of every shape.
             alike = sorted(matrices.items(), key=lambda each: each[1].shape)
-            dealt = [dict(alike[number::n_shards]) for number in range(min(n_shards, len(alike)))]
+            dealt = [dict(alike[number :: hardware.shards]) for number in range(min(hardware.shards, len(alike)))]
             muons = [Muon(groups(part), lr=rate, weight_decay=decay, dtype=dtype) for part in dealt]
             return [*muons, torch.optim.AdamW(groups(rest, weight_decay=0.0), **adam)]
 
