@@ -26,7 +26,6 @@ from yiwen.text.languages import canonical
 if TYPE_CHECKING:
     import torch
 
-    from yiwen.engines.ct2_engine import CT2Engine
     from yiwen.engines.engine import Engine, FindsTerms
     from yiwen.engines.torch_engine import TorchEngine
 
@@ -126,7 +125,7 @@ def _obstacle(bundle: Bundle) -> str:
     return f"the exported engine of {bundle.folder} computes in {dtype}, which this processor cannot"
 
 
-def _exported(bundle: Bundle, *, device: str, threads: int) -> CT2Engine:
+def _exported(bundle: Bundle, *, device: str, threads: int) -> Engine:
     from yiwen.engines.ct2_engine import CT2Engine
 
     check_origin(bundle)
