@@ -267,6 +267,12 @@ def test_chinese_inside_of_code_keeps_its_script(code: str) -> None:
     assert in_script(f"用「{code}」打開軟件", "zh-Hans") == f"用“{code}”打开软件"
 
 
+def test_letters_and_digits_of_chinese_are_read_in_their_usual_width() -> None:
+    assert rewritten("他２０１６年用ＤＶＤ，３．５％，９：３０", "zh") == "他2016年用DVD，3.5%，9:30"
+    assert rewritten("這個ＤＶＤ", "zh") == "这个DVD"
+    assert rewritten("２０１６年", "ja") == "２０１６年"  # as Japanese writes it
+
+
 def test_text_in_the_script_asked_for_keeps_its_quotes() -> None:
     for text, lang in (("他说「软件」", "zh"), ("他說“軟體”", "zh-Hant"), ("「軟體」", "en")):
         assert rewritten(text, lang) == text

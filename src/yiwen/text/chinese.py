@@ -142,14 +142,15 @@ def in_script(text: str, lang: str) -> str:
 
 
 def rewritten(text: str, lang: str) -> str:
-    """Text in the other script than a language's as that writes it, where each character keeps its place.
+    """Chinese in the script of its language, letters and digits in usual width; each character keeps its place.
 
-    >>> rewritten("這個軟體", "zh"), rewritten("这个软件", "zh"), rewritten("這個軟體", "en")
-    ('这个软体', '这个软件', '這個軟體')
+    >>> rewritten("這個軟體", "zh"), rewritten("这个ＡＢＣ", "zh"), rewritten("這個軟體", "en")
+    ('这个软体', '这个ABC', '這個軟體')
     """
-    if base(lang) != "zh" or is_traditional(text) == (canonical(lang) == "zh-Hant"):
-        return text
-    found = in_script(text, lang)
+    if base(lang) == "zh":
+        text = _WIDE_SIGNS.sub(_half, _WIDE_LETTERS.sub(_half, text))
+    is_other = base(lang) == "zh" and is_traditional(text) != (canonical(lang) == "zh-Hant")
+    found = in_script(text, lang) if is_other else text
     return found if len(found) == len(text) else text
 
 
