@@ -129,9 +129,13 @@ def test_a_run_of_number_words_is_read_in_one_way_and_in_no_time(word: str) -> N
         numbers_in(word * 3000 + "q", language)
 
 
-@pytest.mark.parametrize("figure", ["1", "一"])
+@pytest.mark.parametrize("figure", ["1", "一", "零", "九分之"])
 def test_a_run_of_figures_is_looked_through_once(figure: str) -> None:
     assert len(numbers_in(figure * 200_000 + "q", "zh", is_strict=True).digits) == figure.isascii()
+
+
+def test_nothing_is_a_share_of_none() -> None:
+    assert numbers_in("零分之一，零零分之一" + "零" * 30 + "分之一", "zh").hints == set()
 
 
 def test_a_run_of_figures_and_units_is_looked_through_once() -> None:
@@ -140,11 +144,10 @@ def test_a_run_of_figures_and_units_is_looked_through_once() -> None:
 
 def test_other_words_hint_at_numbers() -> None:
     assert numbers_in("on the second of May, at noon", "en").hints == {2, 5, 12}
-    assert numbers_in("um halb, im Januar, beide", "de").hints == {0.5, 30, 1, 2}
-    assert numbers_in("eight and a half of 10", "en").hints == {0.5, 1, 2, 30, 8.5, 10.5}
-    assert numbers_in("一双，两点半", "zh") == Numbers(
-        (), frozenset({1.0, 2.0}), frozenset({0.5, 1.0, 2.0, 30.0, 1.5, 2.5})
-    )
+    half = {0.5, 1, 2, 30, 50}
+    assert numbers_in("um halb, im Januar, beide", "de").hints == half
+    assert numbers_in("eight and a half of 10", "en").hints == {*half, 8.5, 10.5}
+    assert numbers_in("一双，两点半", "zh") == Numbers((), frozenset({1.0, 2.0}), frozenset({*half, 1.5, 2.5}))
 
 
 def test_a_time_before_the_hour_hints_at_the_hour_and_the_minutes() -> None:

@@ -131,6 +131,9 @@ EXAMPLES = [
     ("用 ::选择,std::库", "用 ::选择，std::库"),
     ("北纬39°54′.", "北纬39°54′。"),
     ("京—沪,1998—2000年,A — B", "京—沪，1998—2000年，A — B"),
+    ("1998年 — 2000年,第3章 —  第5章", "1998年—2000年，第3章—第5章"),
+    ("5 公斤 — 10 公斤,只有一样 — 5 块", "5 公斤—10 公斤，只有一样——5 块"),
+    ("A4，500张,i7，512GB内存", "A4，500张，i7，512GB内存"),
 ]
 
 
@@ -265,6 +268,12 @@ def test_words_and_quotes_are_converted_both_ways() -> None:
 def test_chinese_inside_of_code_keeps_its_script(code: str) -> None:
     assert in_script(f"用“{code}”打开软件", "zh-Hant") == f"用「{code}」打開軟件"
     assert in_script(f"用「{code}」打開軟件", "zh-Hans") == f"用“{code}”打开软件"
+
+
+def test_letters_and_digits_of_chinese_are_read_in_their_usual_width() -> None:
+    assert rewritten("他２０１６年用ＤＶＤ，３．５％，９：３０", "zh") == "他2016年用DVD，3.5%，9:30"
+    assert rewritten("這個ＤＶＤ", "zh") == "这个DVD"
+    assert rewritten("２０１６年", "ja") == "２０１６年"  # as Japanese writes it
 
 
 def test_text_in_the_script_asked_for_keeps_its_quotes() -> None:

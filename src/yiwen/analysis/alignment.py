@@ -105,8 +105,7 @@ def uncut(ids: Sequence[int], subword: Subword) -> tuple[str, Cut]:
 
 def _grouped(clean: str, ids: list[int], pieces: Sequence[Span]) -> Cut:
     """Words of a text from the characters that each subword stands for."""
-    first: list[int] = []
-    words: list[Span] = []
+    first, words = list[int](), list[Span]()
     waiting: int | None = None  # the first of the pieces that stand for nothing, and belong to what follows
     before = ""
     for number, (start, end) in enumerate(pieces):

@@ -112,8 +112,7 @@ def _apart(tokens: Sequence[Token]) -> list[Token]:
 
 def pairs(tokens: Sequence[Token]) -> dict[int, int]:
     """The partner of each token that opens or closes something, in both directions; none for a tag without one."""
-    partner: dict[int, int] = {}
-    stack: list[int] = []
+    partner, stack = dict[int, int](), list[int]()
     crossed: dict[str, int] = {}  # key of an open tag -> the `close` of another tag that came first
     for number, token in enumerate(tokens):
         if token.kind == "open" and len(stack) < DEEPEST:

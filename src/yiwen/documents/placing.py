@@ -108,9 +108,7 @@ def linked(text: str, target: str, pieces: Sequence[tuple[Piece, Any]], same: Se
 
 def joined(pieces: Iterable[tuple[Any, Words]]) -> Words:
     """The words of pieces, whose places count from the start of each, as those of the whole texts."""
-    src: list[Span] = []
-    tgt: list[Span] = []
-    links: list[tuple[int, int, float]] = []
+    src, tgt, links = list[Span](), list[Span](), list[tuple[int, int, float]]()
     for piece, (words, others, found) in pieces:
         links += [(len(src) + i, len(tgt) + j, weight) for i, j, weight in found]
         src += [(piece.src_start + start, piece.src_start + end) for start, end in words]

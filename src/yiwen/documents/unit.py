@@ -90,9 +90,7 @@ class Unit:
     def with_stand_ins(self) -> Unit:
         """The same with a number for each of `keep`, which become its last marks."""
         numbers = (str(number) for number in count(7) if str(number) not in self.text)
-        parts: list[str] = []
-        keep: list[Span] = []
-        done = 0
+        parts, keep, done = list[str](), list[Span](), 0
         shifts = [0]  # how far a place moves that has 0, 1, 2 ... of `keep` before it
         for (start, end), number in zip(self.keep, numbers, strict=False):
             parts += [self.text[done:start], number]

@@ -47,6 +47,12 @@ def _quote(found: re.Match[str]) -> str:
     return f"“{found[0][1:-1]}”" if is_chinese else found[0]
 
 
+def _dash(found: re.Match[str]) -> str:
+    """A dash, or what stands between the ends of a range: 1998年 — 2000年."""
+    before, after = found.string[max(0, found.start() - 4) : found.start()], found.string[found.end() :][:2]
+    return "—" if re.search(rf"\d ?[{HAN}]{{1,2}}\Z", before) and re.match(r"第?\d", after) else "——"
+
+
 _SINGLE: Final = rf"(?<![\dA-Za-z])'(?:([\w ]*[{HAN}][\w ，、。！？]*)|[^']*)'(?![\dA-Za-z])"
 _CODE: Final = (
     rf"{_BLANK}*(?:[!?:]+=|[!?][|&>]|::|[.!?:;]+、|\.(?:\*(?![\s*]|\Z)|\.\./)|[;:]-?(?:\)|[(DP]+(?:[\s。！…]|\Z)))"
@@ -60,7 +66,7 @@ _MARKS: Final = (
 )
 _BEHIND, _BEFORE = f"(?<=[{HAN}{_RIGHT}])", f"(?=[{HAN}{_LEFT}])"
 _SPACED: Final = f"(?:{_BLANK}+—+{_BLANK}*|—+{_BLANK}+)"
-_DASH: Final = rf"{_BEHIND}(?:{_BLANK}*--+{_BLANK}*{_BEFORE}|{_SPACED}(?!\d|{_BLANK}))|{_SPACED}{_BEFORE}"
+_DASH: Final = rf"{_BEHIND}(?:{_BLANK}*--+{_BLANK}*{_BEFORE}|{_SPACED}(?!{_BLANK}))|{_SPACED}{_BEFORE}"
 _BLANKS: Final = (
     rf"(?<=[{_BESIDE}]){_BLANK}+(?=[{_BESIDE}])|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])"
     rf"|(?<=[{_STOPS}{_LEFT}）】》〉」』]){_BLANK}+"
@@ -69,13 +75,13 @@ _ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…)(?!{_CODE}){_BLANK}*{_DOTS}|(?<![.
 _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]] = [
     ("full-width letter", _WIDE_LETTERS, _half),
     ("full-width sign", _WIDE_SIGNS, _half),
-    ("full-width sign", re.compile(r"(?<=\d)(?<!\d{4})(?<!，\d)(?<!，\d\d)，(?=\d{3}(?!\d))"), _half),
+    ("full-width sign", re.compile(r"(?<![A-Za-z\d])(?:(?<!，)\d{1,2}|\d{3})，(?=\d{3}(?!\d))"), _half),
     ("half-width bracket", re.compile(_BRACKET), _bracket),
     ("straight quote", re.compile(r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"'), _quote),  # not from inch to inch
     ("straight quote", re.compile(_SINGLE), lambda found: f"‘{found[1]}’" if found[1] else found[0]),
     ("ellipsis", re.compile(_ELLIPSIS), lambda found: "。" if found[0] == "。。" else "……"),
     ("ellipsis", re.compile(rf"(?<=[\w){MASK}])(?:\.{{3}}|…)[.…]*+\Z"), lambda found: "……"),
-    ("dash", re.compile(_DASH), lambda found: "——"),
+    ("dash", re.compile(_DASH), _dash),
     ("half-width mark", re.compile(_MARKS), lambda found: found[0].translate(_TO_FULL)),
     ("blank", re.compile(_BLANKS), lambda found: ""),
 ]
@@ -142,14 +148,15 @@ def in_script(text: str, lang: str) -> str:
 
 
 def rewritten(text: str, lang: str) -> str:
-    """Text in the other script than a language's as that writes it, where each character keeps its place.
+    """Chinese in the script of its language, letters and digits in usual width; each character keeps its place.
 
-    >>> rewritten("這個軟體", "zh"), rewritten("这个软件", "zh"), rewritten("這個軟體", "en")
-    ('这个软体', '这个软件', '這個軟體')
+    >>> rewritten("這個軟體", "zh"), rewritten("这个ＡＢＣ", "zh"), rewritten("這個軟體", "en")
+    ('这个软体', '这个ABC', '這個軟體')
     """
-    if base(lang) != "zh" or is_traditional(text) == (canonical(lang) == "zh-Hant"):
-        return text
-    found = in_script(text, lang)
+    if base(lang) == "zh":
+        text = _WIDE_SIGNS.sub(_half, _WIDE_LETTERS.sub(_half, text))
+    is_other = base(lang) == "zh" and is_traditional(text) != (canonical(lang) == "zh-Hant")
+    found = in_script(text, lang) if is_other else text
     return found if len(found) == len(text) else text
 
 

@@ -51,9 +51,7 @@ def detect(text: str, among: Sequence[str] = ()) -> Detected:
     script = own or max((name for name in SCRIPTS if name not in _OWN), key=lambda name: script_share(prose, name))
     share = script_share(prose, script)
     wanted = {base(code) for code in among} or {*_identifier().labels, *SCRIPTS[script][1].split()}
-    scripts: set[str | None] = {script} if share else set()
-    if share or among:  # letters of no script that we know tell little
-        scripts.add(None)
+    scripts = (script, None) if share else (None,) if among else ()  # letters of no script that we know tell little
     possible = {code for code in wanted if script_of(code) in scripts or (script, code) == ("Han", "ja")}
     if script == "Han" and "zh" in possible:
         return Detected("zh-Hant" if is_traditional(prose) else "zh-Hans", share)

@@ -51,7 +51,7 @@ def base(code: str) -> str:
     >>> base("zh_TW"), base("de-AT"), base("Quenya-x")
     ('zh', 'de', 'quenya')
     """
-    return _meant(code).split("-")[0]
+    return meant(code).split("-")[0]
 
 
 def best_match(codes: Sequence[str], wanted: str) -> int | None:
@@ -64,7 +64,7 @@ def best_match(codes: Sequence[str], wanted: str) -> int | None:
     >>> best_match(["no", "nb_NO"], "nb"), best_match(["nn", "no-NO"], "nb"), best_match(["nb"], "no")
     (1, 1, 0)
     """
-    for read in (_spelt, _meant, lambda code: {"no": "nb"}.get(_meant(code), _meant(code))):
+    for read in (_spelt, meant, lambda code: {"no": "nb"}.get(meant(code), meant(code))):
         found = [read(code) for code in codes]
         if read(wanted) in found:
             return found.index(read(wanted))
@@ -75,7 +75,8 @@ def _spelt(code: str) -> str:
     return code.strip().lower().replace("_", "-")
 
 
-def _meant(code: str) -> str:
+def meant(code: str) -> str:
+    """`canonical`, where that is known; asks for no rule to be kept: of nonsense its first part."""
     try:
         return canonical(code)
     except ConfigError:  # what a file calls a language may be nonsense

@@ -35,12 +35,18 @@ _RANGE: Final = re.compile(f"{_NINE}[、到至或](?={_NINE}([百千万萬亿億
 _FORMAL: Final = "壹壱贰貳弐叁參参肆伍陆陸柒捌玖"
 """As contracts write digits; they are words by themselves (大陆), so only before a unit."""
 _SUM: Final = re.compile(f"[{_FORMAL}][拾佰仟万萬亿億][{_FORMAL}拾佰仟零万萬亿億]*")
+_TO_DIGITS: Final = {ord(sign): str(digit) for sign, digit in _HAN_DIGITS.items()}
 _PLAIN: Final = str.maketrans(f"{_FORMAL}拾佰仟", "一一二二二三三三四五六六七八九十百千")
-_HAN_HINTS: Final = {"半": (0.5, 1.0, 2.0, 30.0), "一刻": (15.0,), "三刻": (45.0,), **dict.fromkeys("双雙对對", (2.0,))}
+_HAN_HINTS: Final = _WORDS.pop("zh_hints")
+_COUNTED: Final = _WORDS.pop("zh_counted")
+_BEFORE_UNIT: Final = re.compile("(?<![{0}])([{0}]++)({1})".format("".join(_HAN_DIGITS), "|".join(_COUNTED)))
+_SHORT: Final = re.compile(r"(?<![\d.])[1-9](?:(?=[成打])|\.?[1-9]?(?=折))")  # 8.5折 is 八五折
+_TO_HAN: Final = str.maketrans("123456789", "一二三四五六七八九", ".")
 _HAN: Final = "".join([*_HAN_DIGITS, *_HAN_UNITS])
-_NUMERAL: Final = re.compile(f"[一三]刻|[{_HAN}]+|[半双雙]|(?<=一)[对對]")
-_POINT: Final = re.compile(f"(?<![{_HAN}])([{_HAN}]+)[点點]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
-_ABOUT: Final = re.compile("(.*)(一[二两兩]|[二两兩]三|三[两兩四]|四五|五六|六七|七八|八九)(.*)")
+_NUMERAL: Final = re.compile(f"[一三]刻|[{_HAN}]+|半[年打]?|[双雙]|(?<=一)[对對]")
+_POINT: Final = re.compile(f"(?<![{_HAN}])([{_HAN}]+)[点點块塊米度]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
+_FRACTION: Final = re.compile(f"(?![〇零]{{1,20}}分)([{_HAN}]{{1,20}})分之([{_HAN}]{{1,20}})")
+_ABOUT: Final = re.compile("(.*)(一[二两兩]|[二两兩]三|三[两兩四五]|四五|五六|六七|七八|八九)(.*)")
 _NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]|[多余餘来來几幾](?=[万萬亿億])")
 """A share, a day of the week, and the 多 of 一百多万."""
 _SCALE: Final = {word: n for code in ("de", "fr", "en") for word, n in _WORDS[code]["scales"].items()}
@@ -88,7 +94,7 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
     language = base(language)
     for form, alike in _forms(language):
         text = form.sub(alike, text)
-    text = _COMPOUND.sub(_in_digits, text)
+    text = _COMPOUND.sub(_in_digits, _SHORT.sub(lambda found: found[0].translate(_TO_HAN), text))
     digits, scales = list[frozenset[float]](), _SCALE | _WORDS.get(language, _WORDS["en"])["scales"]
     for number, han, word, next_han, next_word in _DIGITS.findall(text):
         scale = math.prod(_HAN_UNITS[sign] for sign in han or next_han) * scales.get((word or next_word).lower(), 1)
@@ -116,12 +122,16 @@ def _forms(language: str) -> list[tuple[re.Pattern[str], str]]:
 
 def _in_chinese(text: str) -> tuple[set[float], set[float]]:
     """Values of Chinese numerals, and hints."""
-    hints = set[float]()
-    for whole, part in _POINT.findall(text):  # 三点一四
-        hints.add(round(_numeral(whole)[0] + float("0." + "".join(str(_HAN_DIGITS[sign]) for sign in part)), 9))
+    decimals = [(_numeral(whole)[0], part.translate(_TO_DIGITS)) for whole, part in _POINT.findall(text)]
+    hints = {round(whole + float(f"0.{part}"), 9) for whole, part in decimals}  # 三点一四, 一米七五
     found = _NUMERAL.findall(_RANGE.sub(r"\1\3、", _NO_NUMERAL.sub("", text)))
     words = {value for each in found if each not in _HAN_HINTS for value in _numeral(each)}
-    hints |= {10.0 * _HAN_DIGITS[sign] for sign in re.findall(f"{_NINE}成", text)}  # 七成 is 70 %
+    for run, unit in _BEFORE_UNIT.findall(text):
+        digits = run.translate(_TO_DIGITS)
+        values = {*map(float, digits), float(f"{digits[0]}.{digits[1:]}0")}  # 七八成 is 70 or 80 %, 八五折 85 %
+        hints |= {times * value + more for value in values for times, more in _COUNTED[unit]}
+    shares = [_numeral(part)[0] / _numeral(whole)[0] for whole, part in _FRACTION.findall(text)]
+    hints |= {value for share in shares for value in (share, 100 * share, float(round(100 * share)))}  # 四分之三: 75 %
     return words, hints.union(*(_HAN_HINTS.get(each, ()) for each in found))
 
 
@@ -187,7 +197,7 @@ def _numeral(numeral: str) -> tuple[float, ...]:
     if (has_units or len(numeral) == 2) and (about := _ABOUT.fullmatch(numeral)):
         return tuple(value for digit in about[2] for value in _numeral(f"{about[1]}{digit}{about[3]}"))
     if not has_units:
-        return (_exact("".join(str(_HAN_DIGITS[sign]) for sign in numeral)),)
+        return (_exact(numeral.translate(_TO_DIGITS)),)
     if len(numeral) > 2 and _HAN_DIGITS.get(numeral[-1]):  # the last unit goes without saying
         numeral += _UNIT_BELOW.get(numeral[-2], "")
     total = section = digit = 0.0

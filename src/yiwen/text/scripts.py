@@ -13,8 +13,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
-from yiwen.errors import ConfigError
-from yiwen.text.languages import base, canonical
+from yiwen.text.languages import base, meant
 
 HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Chinese characters, as the inside of a regular expression's brackets."""
@@ -50,10 +49,7 @@ def script_of(language: str) -> str | None:
     >>> script_of("zh-Hant"), script_of("de-AT"), script_of("hi-Latn"), script_of("xx")
     ('Han', 'Latin', None, None)
     """
-    try:
-        is_usual = canonical(language).partition("-")[2] in ("", "Hans", "Hant")
-    except ConfigError:  # an invented language
-        is_usual = True
+    is_usual = meant(language).partition("-")[2] in ("", "Hans", "Hant")
     scripts = (script for script, (_, languages) in SCRIPTS.items() if base(language) in languages.split())
     return next(scripts, None) if is_usual else None
 
