@@ -76,7 +76,7 @@ def _spelt(code: str) -> str:
 
 
 def meant(code: str) -> str:
-    """`canonical`, where that is known; asks for no rule to be kept: of nonsense its first part."""
+    """`canonical` without an error: of a code that breaks its rules, the first part."""
     try:
         return canonical(code)
     except ConfigError:  # what a file calls a language may be nonsense
