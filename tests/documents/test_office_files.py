@@ -217,6 +217,15 @@ def test_formatting_inside_of_a_link_around_all_stays() -> None:
     assert [run for run in runs if run[0]] == [("Intro", True), (" one two LONG", False)]
 
 
+@pytest.mark.parametrize("blank", ["", " "])
+def test_formatting_inside_of_what_is_around_all_words_stays_beside_a_blank_that_is_outside(blank: str) -> None:
+    inserted = f'<w:ins w:id="1">{run_of("Note", "<w:b/>")}{run_of(" on all the dogs")}</w:ins>'
+    data = docx_of(f"<w:p>{run_of(blank)}{inserted}{run_of(blank)}</w:p>")
+    out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml").decode()
+    said = re.findall(r"<w:r>(<w:rPr><w:b/></w:rPr>)?<w:t[^>]*>([^<]*)", out)
+    assert [run for run in said if run[1] != " "] == [("<w:rPr><w:b/></w:rPr>", "NOTE"), ("", " ON ALL THE DOGS")]
+
+
 def test_a_text_that_has_no_run_leaves_the_end_of_the_link_before_it() -> None:
     data = docx_of(f"<w:p>{LINK}!</w:p>")
     out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml")

@@ -15,7 +15,7 @@ from itertools import dropwhile
 from typing import Final
 
 from yiwen.documents import direction
-from yiwen.documents.assembling import pairs, running, units_of
+from yiwen.documents.assembling import BLANK, pairs, running, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, xml_pieces
 from yiwen.documents.unit import Part, Token, Wrap
 from yiwen.text import scripts
@@ -177,7 +177,7 @@ def _wrap(key: str) -> Wrap:
 
 def _units(tokens: Sequence[Token]) -> list[Part]:
     """Running text whose commonest formatting is that of the whole; other runs become marks."""
-    texts = [number for number, token in enumerate(tokens) if token.kind == "text"]
+    texts = [number for number, token in enumerate(tokens) if token.kind == "text" and token.text.strip(BLANK)]
     lengths = Counter(tokens[number].key for number in texts for sign in tokens[number].text if not sign.isspace())
     if not lengths:
         return [token.raw for token in tokens]
