@@ -129,6 +129,11 @@ def test_a_placeholder_without_content_stays_a_word_of_its_own_before_a_sign(emp
         ]
 
 
+def test_a_blank_that_keeps_its_line_is_no_sign_before_which_a_point_is_a_word() -> None:
+    source = "<p>the <i></i>\u00a0dog runs"
+    assert translated_here(source, "html").decode() == "<p>THE \u00a0<i></i>DOG RUNS"
+
+
 def test_links_side_by_side_are_texts_apart() -> None:
     source = '<nav><b><a href="/">home</a><a href="/us">about us</a></b></nav><p>see <a>one</a> <a>two</a></p>'
     assert texts_of(source, "html") == ["home", "about us", "see one two"]
