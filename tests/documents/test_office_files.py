@@ -171,6 +171,7 @@ def run_of(text: str, props: str = "") -> str:
             ["see the green tea here"],
         ),
         (simple_field_of("HYPERLINK x", run_of("all of it")), ["all of it"]),
+        (run_of("see ") + f"<w:del>{field_of('REF x', '7')}</w:del>" + run_of(" here"), ["see here"]),
         (run_of("see ") + simple_field_of("REF HYPER", run_of("figure 1")) + run_of(" here"), ["see here"]),
         (run_of("7 %"), []),
     ],

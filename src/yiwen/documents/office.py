@@ -100,14 +100,14 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
     field: list[str] = []  # the source of a field that has begun
     depth = 0
     for token in _flat(pieces):
-        found = _FIELD.search(token.raw) if isinstance(token, Token) and token.kind == "point" else None
-        sign = found[1] if found else ""
-        if not depth and sign != "begin":
-            yield Token("close", token.raw, key="field") if isinstance(token, Token) and sign == "end" else token
+        signs = _FIELD.findall(token.raw) if isinstance(token, Token) and token.kind == "point" else []
+        n_begun = signs.count("begin") - signs.count("end")  # what was deleted may hold all of a field
+        if not depth and n_begun < 1:
+            yield Token("close", token.raw, key="field") if isinstance(token, Token) and n_begun < 0 else token
             continue
         field.append(token if isinstance(token, str) else token.raw or "")
-        depth += {"begin": 1, "end": -1}.get(sign, 0)
-        is_shown = depth == 1 and sign == "separate" and _SHOWN.search("".join(field))
+        depth = max(0, depth + n_begun)
+        is_shown = depth == 1 and signs[-1:] == ["separate"] and _SHOWN.search("".join(field))
         if not depth or is_shown:
             yield Token("open" if is_shown else "point", "".join(field), key="field")
             field, depth = [], 0
