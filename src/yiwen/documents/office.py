@@ -116,18 +116,19 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
 
 def _flat(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
     for inner in elements(pieces, lambda piece: piece.kind == "open" and piece.name not in _AROUND):
-        piece, raw = inner[0], source_of(inner)
+        piece, raw, said = inner[0], source_of(inner), "".join(p.text for p in inner)
         if piece.name in _AROUND and piece.kind != "empty":
             yield Token("open" if piece.kind == "open" else "close", raw, key=piece.name)
         elif piece.opens("r"):
             yield from _run(inner)
-        elif piece.opens("fldSimple") and _SHOWN.search(piece.raw):
-            yield from (Token("open", piece.raw), *_flat(inner[1:-1]), Token("close", inner[-1].raw))
         elif piece.opens("t"):  # of a cell, which may have text without a run
-            yield from _cut("".join(p.text for p in inner), _key("", piece.raw))
-        elif piece.opens("sdt") and (content := [n for n, p in enumerate(inner) if p.opens("sdtContent")]):
-            start, stop = content[0] + 1, end_of(inner, content[0]) - 1
-            yield from (source_of(inner[:start]), *running(_tokens(inner[start:stop]), _units), source_of(inner[stop:]))
+            yield from _cut(said, _key("", piece.raw))
+        elif (piece.opens("fldSimple") and _SHOWN.search(piece.raw)) or (piece.opens("sdt") and re.search(r"\w", said)):
+            # A content control that says nothing, as a box to tick, is a point.
+            start = 1 + next((n for n, p in enumerate(inner) if p.opens("fldSimple", "sdtContent")), 0)
+            stop = end_of(inner, start - 1) - 1
+            yield Token("open", source_of(inner[:start]), key=piece.name)
+            yield from (*_flat(inner[start:stop]), Token("close", source_of(inner[stop:]), key=piece.name))
         elif found := _RANGE.fullmatch(piece.name):
             yield Token("open" if found[2] else "close", raw, key=found[1] + piece.attributes.get("w:id", ""))
         elif piece.text.strip():  # a comment of PowerPoint has no runs
