@@ -82,9 +82,8 @@ def names(sources: Iterable[str]) -> frozenset[str]:
         found += (html.unescape(name) for column in _COLUMN.findall(source) for name in _NAME.findall(column))
         found += (f"{html.unescape(author)}:" for author in _AUTHOR.findall(source))
         formulas = (html.unescape(formula or attribute) for formula, attribute in _FORMULA.findall(source))
-        for formula in filter(_ASKS.search, formulas):
-            literals = re.findall(r'"((?:[^"]|"")*)"', formula)
-            found += (name.lstrip("<>=") for literal in literals for name in (literal, *literal.split(",")))
+        literals = (said for each in filter(_ASKS.search, formulas) for said in re.findall(r'"((?:[^"]|"")*)"', each))
+        found += (name.lstrip("<>=") for literal in literals for name in (literal, *literal.split(",")))
     return frozenset(line.strip().casefold() for name in found for line in re.split("\n|_x000a_", name))
 
 
