@@ -17,7 +17,8 @@ PAGE = """<?xml version="1.0" encoding="utf-8"?>
 """
 PACKAGE = """<package xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title id="t">Dogs &amp; cats</dc:title>
 <dc:creator>Ann Lee</dc:creator><dc:language>en-GB</dc:language><dc:identifier>a-1</dc:identifier></package>"""
-CONTENTS = "<ncx><docTitle><text>The book</text></docTitle><navLabel><text>First part</text></navLabel></ncx>"
+CONTENTS = """<ncx><docTitle><text>The book</text></docTitle><docAuthor><text>Ann Lee</text>
+</docAuthor><navLabel><text>First part</text></navLabel></ncx>"""
 CONTAINER = '<container><rootfiles><rootfile full-path="OEBPS/b.opf"/></rootfiles></container>'
 
 

@@ -157,8 +157,9 @@ def run_of(text: str, props: str = "") -> str:
         ),
         (
             "<w:sdt><w:sdtPr/><w:sdtContent>" + run_of("a field") + "</w:sdtContent></w:sdt>" + run_of(" to fill"),
-            ["a field", "to fill"],
+            ["a field to fill"],
         ),
+        ("<w:sdt><w:sdtPr/><w:sdtContent>" + run_of("☐") + "</w:sdtContent></w:sdt>" + run_of(" I do"), ["I do"]),
         (run_of("a ") + "<w:sdt><w:sdtPr/></w:sdt>" + run_of("dog"), ["a dog"]),
         (run_of("a ") + "<w:sdt><w:sdtPr/><w:sdtContent/></w:sdt>" + run_of("dog"), ["a dog"]),
         (f'<w:moveTo w:id="1">{run_of("one")}</w:moveTo><w:dir>{run_of(" two")}</w:dir>', ["one two"]),
@@ -171,6 +172,7 @@ def run_of(text: str, props: str = "") -> str:
             ["see the green tea here"],
         ),
         (simple_field_of("HYPERLINK x", run_of("all of it")), ["all of it"]),
+        (run_of("see ") + f"<w:del>{field_of('REF x', '7')}</w:del>" + run_of(" here"), ["see here"]),
         (run_of("see ") + simple_field_of("REF HYPER", run_of("figure 1")) + run_of(" here"), ["see here"]),
         (run_of("7 %"), []),
     ],
@@ -215,6 +217,26 @@ def test_formatting_inside_of_a_link_around_all_stays() -> None:
     tree = etree.fromstring(zipfile.ZipFile(io.BytesIO(out)).read("word/document.xml"))
     runs = [("".join(t.text for t in run.iter("{*}t")), bool(list(run.iter("{*}b")))) for run in tree.iter("{*}r")]
     assert [run for run in runs if run[0]] == [("Intro", True), (" one two LONG", False)]
+
+
+def test_a_content_control_goes_with_its_words_and_does_not_cut_their_sentence() -> None:
+    control = f"<w:sdt><w:sdtPr/><w:sdtContent>{run_of('大卫')}</w:sdtContent></w:sdt>"
+    fake = Fake(
+        {"我叫大卫先生": "Mr David my name is"}, {"我叫大卫先生": [(0, 2), (1, 3), (2, 1), (3, 1), (4, 0), (5, 0)]}
+    )
+    out = translated_here(docx_of(f"<w:p>{run_of('我叫')}{control}{run_of('先生')}</w:p>"), "docx", fake=fake)
+    body = etree.fromstring(zipfile.ZipFile(io.BytesIO(out)).read("word/document.xml"))
+    assert "".join(body.itertext()) == "Mr David my name is"
+    assert ["".join(each.itertext()) for each in body.iter("{*}sdt")] == ["David"]
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_formatting_inside_of_what_is_around_all_words_stays_beside_a_blank_that_is_outside(blank: str) -> None:
+    inserted = f'<w:ins w:id="1">{run_of("Note", "<w:b/>")}{run_of(" on all the dogs")}</w:ins>'
+    data = docx_of(f"<w:p>{run_of(blank)}{inserted}{run_of(blank)}</w:p>")
+    out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml").decode()
+    said = re.findall(r"<w:r>(<w:rPr><w:b/></w:rPr>)?<w:t[^>]*>([^<]*)", out)
+    assert [run for run in said if run[1] != " "] == [("<w:rPr><w:b/></w:rPr>", "NOTE"), ("", " ON ALL THE DOGS")]
 
 
 def test_a_text_that_has_no_run_leaves_the_end_of_the_link_before_it() -> None:

@@ -129,6 +129,11 @@ def test_a_placeholder_without_content_stays_a_word_of_its_own_before_a_sign(emp
         ]
 
 
+def test_a_blank_that_keeps_its_line_is_no_sign_before_which_a_point_is_a_word() -> None:
+    source = "<p>the <i></i>\u00a0dog runs"
+    assert translated_here(source, "html").decode() == "<p>THE \u00a0<i></i>DOG RUNS"
+
+
 def test_links_side_by_side_are_texts_apart() -> None:
     source = '<nav><b><a href="/">home</a><a href="/us">about us</a></b></nav><p>see <a>one</a> <a>two</a></p>'
     assert texts_of(source, "html") == ["home", "about us", "see one two"]
@@ -266,6 +271,8 @@ def test_tags_that_cross_keep_their_order_wherever_the_words_go() -> None:
         '<sup id="r1" class="reference"><a href="#n1"><span>&#91;</span>1<span>&#93;</span></a></sup>',
         '<a href="#fn1" class="footnote-ref" role="doc-noteref"><sup>1</sup></a>',
         '<sup><a href="notes.html#n1">1</a></sup><sup><a href="notes.html#n2">2</a></sup>',
+        '<a href="notes.xhtml#n1" id="r1" epub:type="noteref">1</a>',
+        '<a href="#n1" role="doc-noteref">[1]</a>',
     ],
 )
 def test_the_mark_of_a_note_is_no_word(mark: str) -> None:
@@ -281,6 +288,7 @@ def test_the_mark_of_a_note_is_no_word(mark: str) -> None:
         ('<p>see Figure <a href="#f1">1</a> here</p>', "see Figure 1 here"),
         ('<p>the <sup><a href="#x">next</a></sup> one</p>', "the next one"),
         ('<p>a dog <a href="#x"><sup>1', "a dog 1"),
+        ('<p>the <a href="#x" epub:type="noteref">next</a> one</p>', "the next one"),
     ],
 )
 def test_what_is_raised_or_a_link_and_not_both_is_text(source: str, text: str) -> None:

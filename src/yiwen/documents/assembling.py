@@ -17,8 +17,8 @@ from yiwen.text.protect import ARGUMENT, AROUND, LINKED, apart, places
 
 DEEPEST: Final = 64
 """Formatting inside formatting; what lies deeper keeps its order and no longer its words."""
-_BLANK: Final = " \t\r\n\f"
-_BLANKS: Final = re.compile(f"[{_BLANK}]+")
+BLANK: Final = " \t\r\n\f"
+_BLANKS: Final = re.compile(f"[{BLANK}]+")
 _KEEP: Final = re.compile(
     r"""(?:(?:https?|ftp)://|(?<![A-Za-z\d])www\.)
       [^{AROUND}]*[^{AROUND}.,;:!?)]
@@ -84,7 +84,7 @@ def units_of(
     for number, strip in ((first, str.lstrip), (end - 1, str.rstrip)):
         if first < end and tokens[number].kind == "text":
             token = tokens[number]
-            tokens[number] = token._replace(raw=strip(token.raw, _BLANK), text=strip(token.text, _BLANK))
+            tokens[number] = token._replace(raw=strip(token.raw, BLANK), text=strip(token.text, BLANK))
     raw = source_of(tokens[first:end])
     start = source.index(raw, start)
     text, marks = _assembled(tokens, range(first, end), partner, is_collapsed=is_collapsed)
@@ -132,7 +132,7 @@ def pairs(tokens: Sequence[Token]) -> dict[int, int]:
 
 def _core(tokens: Sequence[Token], partner: dict[int, int]) -> tuple[int, int]:
     """First token of the text and the one behind its last: what stands around has no words, or is around all of it."""
-    is_said = (token.kind == "text" and bool(token.text.strip(_BLANK)) for token in tokens)
+    is_said = (token.kind == "text" and bool(token.text.strip(BLANK)) for token in tokens)
     n_said = [0, *accumulate(is_said)]  # texts before each token
 
     def says_nothing(number: int) -> bool:
@@ -176,7 +176,7 @@ def _assembled(
                 if point >= 0 or is_collapsed:
                     piece = rest
             if token.is_kept and piece.strip():
-                code = token.raw.strip(_BLANK)
+                code = token.raw.strip(BLANK)
                 marks.append(Mark(length, length + len(piece), parent, is_code=True, before=code))
         elif token.kind == "break":
             piece = "" if ends_cjk(end) else " "
@@ -219,8 +219,8 @@ def _without_blanks(marks: Sequence[Mark], text: str) -> tuple[Mark, ...]:
                 mark = replace(mark, parent=found[mark.parent].parent)
         else:
             inner = text[mark.start : mark.end]
-            start = mark.start + len(inner) - len(inner.lstrip(_BLANK))
-            mark = replace(mark, start=start, end=start + len(inner.strip(_BLANK)))
+            start = mark.start + len(inner) - len(inner.lstrip(BLANK))
+            mark = replace(mark, start=start, end=start + len(inner.strip(BLANK)))
             if mark.parent >= 0 and max(found[mark.parent].end, found[-1].end) < mark.start == mark.end:
                 mark = replace(mark, before=" ".join(found[mark.parent].wrap) + mark.before)
         found.append(mark)

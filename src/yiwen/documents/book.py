@@ -14,8 +14,8 @@ from yiwen.documents.unit import Part
 PAGES: Final = re.compile(r"(?!META-INF/).+\.(?:x?html?|xht|xml|opf|ncx)", re.IGNORECASE)
 
 _HTML: Final = re.compile(r"<(?:\w+:)?html[\s>]", re.IGNORECASE)
-_SAID: Final = re.compile(r"<(?:dc:title|dc:description|text)\b[^>]*>([^<]+)")
-"""Of the package, and of the contents that EPUB 2 had (NCX)."""
+_SAID: Final = re.compile(r"<(?:dc:title|dc:description|text)\b[^>]*>([^<]++)(?!</text>\s*</docAuthor>)")
+"""Of the package, and of the contents that EPUB 2 had (NCX), but for who wrote the book."""
 _LANGUAGE: Final = re.compile(r"(<dc:language\b[^>]*>)[^<]*")
 
 

@@ -15,7 +15,7 @@ from itertools import dropwhile
 from typing import Final
 
 from yiwen.documents import direction
-from yiwen.documents.assembling import pairs, running, units_of
+from yiwen.documents.assembling import BLANK, pairs, running, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, xml_pieces
 from yiwen.documents.unit import Part, Token, Wrap
 from yiwen.text import scripts
@@ -82,9 +82,8 @@ def names(sources: Iterable[str]) -> frozenset[str]:
         found += (html.unescape(name) for column in _COLUMN.findall(source) for name in _NAME.findall(column))
         found += (f"{html.unescape(author)}:" for author in _AUTHOR.findall(source))
         formulas = (html.unescape(formula or attribute) for formula, attribute in _FORMULA.findall(source))
-        for formula in filter(_ASKS.search, formulas):
-            literals = re.findall(r'"((?:[^"]|"")*)"', formula)
-            found += (name.lstrip("<>=") for literal in literals for name in (literal, *literal.split(",")))
+        literals = (said for each in filter(_ASKS.search, formulas) for said in re.findall(r'"((?:[^"]|"")*)"', each))
+        found += (name.lstrip("<>=") for literal in literals for name in (literal, *literal.split(",")))
     return frozenset(line.strip().casefold() for name in found for line in re.split("\n|_x000a_", name))
 
 
@@ -100,14 +99,14 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
     field: list[str] = []  # the source of a field that has begun
     depth = 0
     for token in _flat(pieces):
-        found = _FIELD.search(token.raw) if isinstance(token, Token) and token.kind == "point" else None
-        sign = found[1] if found else ""
-        if not depth and sign != "begin":
-            yield Token("close", token.raw, key="field") if isinstance(token, Token) and sign == "end" else token
+        signs = _FIELD.findall(token.raw) if isinstance(token, Token) and token.kind == "point" else []
+        n_begun = signs.count("begin") - signs.count("end")  # what was deleted may hold all of a field
+        if not depth and n_begun < 1:
+            yield Token("close", token.raw, key="field") if isinstance(token, Token) and n_begun < 0 else token
             continue
         field.append(token if isinstance(token, str) else token.raw or "")
-        depth += {"begin": 1, "end": -1}.get(sign, 0)
-        is_shown = depth == 1 and sign == "separate" and _SHOWN.search("".join(field))
+        depth = max(0, depth + n_begun)
+        is_shown = depth == 1 and signs[-1:] == ["separate"] and _SHOWN.search("".join(field))
         if not depth or is_shown:
             yield Token("open" if is_shown else "point", "".join(field), key="field")
             field, depth = [], 0
@@ -116,18 +115,19 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
 
 def _flat(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
     for inner in elements(pieces, lambda piece: piece.kind == "open" and piece.name not in _AROUND):
-        piece, raw = inner[0], source_of(inner)
+        piece, raw, said = inner[0], source_of(inner), "".join(p.text for p in inner)
         if piece.name in _AROUND and piece.kind != "empty":
             yield Token("open" if piece.kind == "open" else "close", raw, key=piece.name)
         elif piece.opens("r"):
             yield from _run(inner)
-        elif piece.opens("fldSimple") and _SHOWN.search(piece.raw):
-            yield from (Token("open", piece.raw), *_flat(inner[1:-1]), Token("close", inner[-1].raw))
         elif piece.opens("t"):  # of a cell, which may have text without a run
-            yield from _cut("".join(p.text for p in inner), _key("", piece.raw))
-        elif piece.opens("sdt") and (content := [n for n, p in enumerate(inner) if p.opens("sdtContent")]):
-            start, stop = content[0] + 1, end_of(inner, content[0]) - 1
-            yield from (source_of(inner[:start]), *running(_tokens(inner[start:stop]), _units), source_of(inner[stop:]))
+            yield from _cut(said, _key("", piece.raw))
+        elif (piece.opens("fldSimple") and _SHOWN.search(piece.raw)) or (piece.opens("sdt") and re.search(r"\w", said)):
+            # A content control that says nothing, as a box to tick, is a point.
+            start = 1 + next((n for n, p in enumerate(inner) if p.opens("fldSimple", "sdtContent")), 0)
+            stop = end_of(inner, start - 1) - 1
+            yield Token("open", source_of(inner[:start]), key=piece.name)
+            yield from (*_flat(inner[start:stop]), Token("close", source_of(inner[stop:]), key=piece.name))
         elif found := _RANGE.fullmatch(piece.name):
             yield Token("open" if found[2] else "close", raw, key=found[1] + piece.attributes.get("w:id", ""))
         elif piece.text.strip():  # a comment of PowerPoint has no runs
@@ -177,7 +177,7 @@ def _wrap(key: str) -> Wrap:
 
 def _units(tokens: Sequence[Token]) -> list[Part]:
     """Running text whose commonest formatting is that of the whole; other runs become marks."""
-    texts = [number for number, token in enumerate(tokens) if token.kind == "text"]
+    texts = [number for number, token in enumerate(tokens) if token.kind == "text" and token.text.strip(BLANK)]
     lengths = Counter(tokens[number].key for number in texts for sign in tokens[number].text if not sign.isspace())
     if not lengths:
         return [token.raw for token in tokens]

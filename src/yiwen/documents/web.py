@@ -158,11 +158,15 @@ def _is_address(pieces: list[Piece]) -> bool:
 
 
 def _is_aside(pieces: list[Piece]) -> bool:
-    """True where the reading of a word starts, or the mark of a note: raised, a link into a page, without a letter."""
+    """True where the reading of a word starts, or the mark of a note: raised, a link into a page, without a letter.
+
+    Books may leave it to their style to raise it (`epub:type="noteref"`).
+    """
     inner = pieces[: end_of(pieces, 0) if pieces[0].name in ("a", "sup") else 1]
-    is_raised_link = "sup" in {p.name for p in inner} and any("#" in p.attributes.get("href", "") for p in inner)
+    is_raised = re.search(r"(?i)<sup\b|\bnoteref\b", source_of(inner)) is not None
+    is_link = any("#" in p.attributes.get("href", "") for p in inner)
     is_whole = (inner[-1].kind, inner[-1].name) == ("close", inner[0].name)
-    is_note = is_raised_link and is_whole and not any(map(str.isalpha, "".join(p.text for p in inner)))
+    is_note = is_raised and is_link and is_whole and not any(map(str.isalpha, "".join(p.text for p in inner)))
     return is_note or pieces[0].name in ("rt", "rp")
 
 
