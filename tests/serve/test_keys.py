@@ -370,6 +370,16 @@ def test_a_database_that_is_locked_at_the_end_is_tried_again(tmp_path: Path, mon
     assert lost.n_unwritten == 7
 
 
+def test_what_one_key_has_used_does_not_hide_what_another_gets_back(store: Store) -> None:
+    month = store.charge("fetches no document", 10)
+    store.sync()
+    store.charge("fetches no document", -10, month=month)
+    store.charge("translates", 10)
+    assert store.n_unwritten == 20
+    store.sync()
+    assert store.n_unwritten == 0
+
+
 def test_a_locked_database_is_told_and_not_waited_for_by_force(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

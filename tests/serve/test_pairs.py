@@ -557,30 +557,37 @@ def test_a_model_that_was_replaced_on_disk_is_asked_for_nothing_until_it_is_read
         assert [ask(address, each).status for each in asked] == [200, 200]
 
 
-def test_hangups_that_overlap_leave_the_models_of_one(tmp_path: Path) -> None:
+def test_hangups_that_overlap_leave_what_is_on_disk_at_the_last(tmp_path: Path) -> None:
     made: list[Fake] = []
+    on_disk = "first"
+    is_opening, is_swapped = threading.Event(), threading.Event()
 
     class Fake:
-        """Bundles that are opened when both hangups have come."""
+        """Bundles as they are on disk; the second take longer to open than the third, if both may be opened at once."""
 
         is_closed = False
 
         def __init__(self, **options: object) -> None:
-            if made:
-                both.wait()
+            self.name = on_disk
             made.append(self)
+            if self.name == "second":
+                is_opening.set()
+                is_swapped.wait(0.3)
 
         def close(self) -> None:
             self.is_closed = True
 
-    both = threading.Barrier(2, timeout=60)
-    state = Service(ServeConfig(), Fake, Store(f"sqlite:///{tmp_path}/x.sqlite"), folder=tmp_path)  # type: ignore[arg-type]
-    hangups = [threading.Thread(target=state.reload) for _ in range(2)]
-    for hangup in hangups:
-        hangup.start()
-    for hangup in hangups:
-        hangup.join()
-    assert [pairs.is_closed for pairs in made if pairs is not state.pairs] == [True, True]
+    state: Any = Service(ServeConfig(), Fake, Store(f"sqlite:///{tmp_path}/x.sqlite"), folder=tmp_path)  # type: ignore[arg-type]
+    on_disk = "second"
+    hangup = threading.Thread(target=state.reload)
+    hangup.start()
+    assert is_opening.wait(60)
+    on_disk = "third"
+    state.reload()
+    is_swapped.set()
+    hangup.join()
+    assert state.pairs.name == "third"
+    assert {pairs.name: pairs.is_closed for pairs in made} == {"first": True, "second": True, "third": False}
 
 
 def test_a_model_without_its_weights_shows_no_heads(tiny_run: TinyRun, tmp_path: Path) -> None:

@@ -76,8 +76,7 @@ def translate_document(
     answers = list(translated(units, translate=translate, align=align, progress=progress, flag=flag, again=again))
     # Rebuilding is parsing and more; a document that was let in is not refused when all of it is translated.
     roomier = {name: 2 * getattr(limits, name) for name in ("memory_mb", "seconds", "clock_seconds")}
-    rebuilt = asked(data, limits=replace(limits, **roomier), header=header, answers=answers)
-    return base64.b64decode(rebuilt["data"])
+    return base64.b64decode(asked(data, limits=replace(limits, **roomier), header=header, answers=answers)["data"])
 
 
 def translate_markup(

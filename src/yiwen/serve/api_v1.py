@@ -110,11 +110,10 @@ async def translate(asked: TranslateRequest, call: Call) -> Any:
 
     def answer(way: Way, stop: StopFlag) -> dict[str, Any]:
         translations = way.translate(texts, search=search, prefixes=prefixes, glossary=terms, stop=stop)
-        pairs = [*zip(texts, translations, strict=True)]
-        links = [_links(way, *pair, stop) if asked.alignment else None for pair in pairs]
-        described = [_described(translation, way, of_it) for (_, translation), of_it in zip(pairs, links, strict=True)]
+        pairs = zip(texts, translations, strict=True)
+        told = [_described(one, way, _links(way, text, one, stop) if asked.alignment else None) for text, one in pairs]
         took_ms = round((time.perf_counter() - started) * 1000, 1)
-        return {"translations": described, "model": way.name, "took_ms": took_ms}
+        return {"translations": told, "model": way.name, "took_ms": took_ms}
 
     return await call.translate(texts, src=asked.source, tgt=asked.target, work=answer)
 

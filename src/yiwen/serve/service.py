@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import signal
+import threading
 import time
 from bisect import bisect
 from collections import OrderedDict
@@ -55,6 +56,7 @@ class Service:
         share = partial(SharedEngine, max_tokens=config.queue_tokens, cache=self.cache, observe=observe)
         self._pairs_of = partial(pairs_of, share=share)
         self.pairs = self._pairs_of()
+        self._reloading = threading.Lock()
         self.n_running = 0
         """Requests that a thread works for."""
         self.is_draining = False
@@ -74,8 +76,8 @@ class Service:
         Raises:
             YiwenError: If a bundle is broken.
         """
-        fresh = self._pairs_of()
-        before, self.pairs = self.pairs, fresh  # only now: another hangup may have come while they were opened
+        with self._reloading:  # one after the other: what was opened last is what is on disk now
+            before, self.pairs = self.pairs, self._pairs_of()
         before.close()
 
     def admit(self, secret: Any, address: str, *, is_work: bool = False) -> Key | None:

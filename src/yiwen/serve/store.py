@@ -105,8 +105,8 @@ class Store:
 
     @property
     def n_unwritten(self) -> int:
-        """Characters that are counted here and not in the database yet."""
-        return self._unwritten.total()
+        """Characters that are counted or given back here and not in the database yet."""
+        return sum(map(abs, self._unwritten.values()))
 
     def create_key(self, name: str, *, characters_per_month: int, requests_per_minute: int) -> tuple[Key, str]:
         """Make a key; returns it with its secret, which can never be shown again."""
