@@ -172,10 +172,8 @@ def _decoded(data: bytes, suffix: str) -> Text:
 
 def _line_end(text: str) -> str:
     """What all lines of a text end with; where they end in several ways, \\n."""
-    n_returns, n_lines = text.count("\r"), text.count("\n")
-    if n_returns > n_lines == 0:
-        return "\r"
-    return "\r\n" if 0 < n_lines == n_returns == text.count("\r\n") else "\n"
+    found = {match[0] for match in re.finditer("\r\n?|\n", text)}
+    return found.pop() if len(found) == 1 else "\n"
 
 
 def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str, bytes]:

@@ -31,9 +31,7 @@ _MOST_TOKENS: Final = 100
 
 def cues(source: str, *, is_vtt: bool) -> list[Part]:
     """The units of a file of subtitles."""
-    out: list[Part] = []
-    tokens: list[Token | str] = []
-    at = 0
+    out, tokens, at = list[Part](), list[Token | str](), 0
     found = (_VTT if is_vtt else _SRT).finditer(source)
     spans = [(m.start("text"), m.start("text") + len(m["text"].rstrip("\r\n"))) for m in found]
     for (start, end), following in zip(spans, [*spans[1:], (0, 0)], strict=False):
