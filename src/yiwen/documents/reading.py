@@ -50,7 +50,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "docx pptx": (partial(office.paragraphs, src_lang=src_lang, tgt_lang=tgt_lang),),
         "epub": (partial(book.attributes, tgt_lang=tgt_lang), book.texts),
         "htm html": (partial(web.attributes, tgt_lang=tgt_lang), web.texts),
-        "json": (tables.values,),
+        "arb json": (tables.values,),
         "markdown md": (markdown.texts,),
         "odp ods odt": (*(partial(opendocument.asides, name=n) for n in ("note", "annotation")), opendocument.texts),
         "po pot": (partial(exchange.po, tgt_lang=tgt_lang),),
