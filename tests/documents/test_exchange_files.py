@@ -94,6 +94,30 @@ def test_a_unit_that_memoq_has_locked_stays_as_it_is() -> None:
     assert [target.text for target in out.iter("{*}target")] == [None, "A DOG.", "A DOG."]
 
 
+@pytest.mark.parametrize("there", ["", '<target><mrk mtype="seg" mid="1">{}</mrk> <mrk mtype="seg" mid="2"/></target>'])
+@pytest.mark.parametrize("said", ["", "ein Hund"])
+def test_a_segment_that_trados_has_locked_stays_as_it_is(there: str, said: str) -> None:
+    segments = '<mrk mtype="seg" mid="1">{}</mrk> <mrk mtype="seg" mid="2">{}</mrk>'
+    source = f"<source>A dog. Two cats.</source><seg-source>{segments.format('A dog.', 'Two cats.')}</seg-source>{{}}"
+    source += '<sdl:seg-defs><sdl:seg id="1" locked="true"/><sdl:seg id="2" locked="false"/></sdl:seg-defs>'
+    document = ONE.replace("<xliff", '<xliff xmlns:sdl="s"').format(source)
+    out = translated_here(document.format(there.format(said)), "sdlxliff", tgt_lang="de").decode()
+    assert out == document.format(f"<target>{segments.format(said if there else '', 'TWO CATS.')}</target>")
+    assert translated_here(out, "sdlxliff", tgt_lang="de").decode() == out
+
+
+def test_what_phrase_writes_is_xliff_with_locks_and_tags_of_its_own() -> None:
+    inside = "<source>{1&gt;a {b&gt;red&lt;b} car&lt;1} here{2}</source><target/>"
+    units = f'<trans-unit id="1" m:locked="true">{inside}</trans-unit><trans-unit id="2" m:locked="false">{inside}'
+    source = f'<xliff version="1.2" xmlns:m="M"><file><body>{units}</trans-unit></body></file></xliff>'
+    fake = Fake(
+        {"a red car here{2}": "hier{2} ein rotes Auto"}, {"a red car here{2}": [(0, 4), (1, 5), (2, 6), (3, 0)]}
+    )
+    out = translated_here(source, "mxliff", fake=fake, tgt_lang="de").decode()
+    written = "<target>hier{2} {1&gt;ein {b&gt;rotes&lt;b} Auto&lt;1}</target>"
+    assert out == written.join(source.rsplit("<target/>", 1))
+
+
 def test_segments_get_a_target_each_and_no_word_leaves_its_segment() -> None:
     segments = '<mrk mtype="seg" mid="1">{}</mrk> <g id="2"><mrk mtype="seg" mid="2">{}</mrk></g>'
     source, wanted = segments.format("one dog,", "two cats"), segments.format("ein Hund,", "zwei Katzen")

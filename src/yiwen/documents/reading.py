@@ -26,7 +26,7 @@ _HAS_STRINGS: Final = re.compile(rb'"inlineStr"|t="str"[^>]*><(?:\w+:)?v\b').sea
 """True of a sheet of Excel whose cells hold their own strings instead of the numbers of shared ones."""
 _BODY: Final = re.compile(r"word/document|ppt/slides/slide|xl/workbook|content\.xml|.*html?\Z", re.IGNORECASE)
 """How the names of those files begin that a document has at least one of."""
-_MARKUP: Final = ("htm", "html", "mqxliff", "sdlxliff", "tmx", "xlf", "xliff", *_PACKED)
+_MARKUP: Final = ("htm", "html", "mqxliff", "mxliff", "sdlxliff", "tmx", "xlf", "xliff", *_PACKED)
 _MARKED: Final = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 """Encodings of texts that begin with a mark of byte order; that of UTF-32 starts as that of UTF-16 does."""
 _DECLARED: Final = re.compile(
@@ -60,7 +60,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "txt": (tables.lines,),
         "vtt": (partial(subtitles.cues, is_vtt=True),),
         "xlsx": (office.cells,),
-        "mqxliff sdlxliff xlf xliff": (partial(exchange.xliff, src_lang=src_lang, tgt_lang=tgt_lang),),
+        "mqxliff mxliff sdlxliff xlf xliff": (partial(exchange.xliff, src_lang=src_lang, tgt_lang=tgt_lang),),
     }
     return {suffix: found[suffixes] for suffixes in found for suffix in suffixes.split()}
 
