@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -313,6 +314,21 @@ def test_a_sentence_that_goes_on_in_the_next_line_of_a_string_is_one(source: str
             *(('""', f'"{_upper(written)}"') if suffix == "po" else (written, _upper(written)))
         )
     assert texts_of(ONE.format(f"<source>{source}</source>").replace("\r\n", "\n"), "xliff") == [text]
+
+
+@pytest.mark.parametrize("end", [r"\n", r"\n\n"])
+def test_a_line_break_that_was_escaped_twice_stands_between_words(end: str) -> None:
+    texts = [f"Game over.{end}Your score: 7{end}", f"{end}Play on"]
+    assert texts_of(json.dumps(texts), "json") == ["Game over. Your score: 7", "Play on"]
+    assert json.loads(translated_here(json.dumps(texts), "json")) == [
+        f"GAME OVER.{end}YOUR SCORE: 7{end}",
+        f"{end}PLAY ON",
+    ]
+
+
+def test_a_backslash_before_an_n_in_a_path_or_alone_is_no_line_break() -> None:
+    texts = [r"Open C:\new or D:\a\note now", r"Split at \n or '\n'."]
+    assert texts_of(json.dumps(texts), "json") == texts
 
 
 def _upper(written: str) -> str:

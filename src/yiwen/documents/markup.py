@@ -34,14 +34,14 @@ _CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r"(?<![\w:.-])([\w:.-]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))")
 _IN_STRING: Final = re.compile(
     r"(?P<lines>(?:</?(?i:br|p|div|[ou]l|li|t[rdh]|h[1-6])(?=[\s/>])[^<>]*>\s*)+"
-    r"|(?<=[^\s.!?:;])\r?\n[ \t]*(?=[a-zß-öø-ÿά-ώа-џ]))"
+    r"|(?<=[^\s.!?:;])\r?\n[ \t]*(?=[a-zß-öø-ÿά-ώа-џ])|(?<![\s\"'(`])(?:\\n)++(?![a-z\s\"'),`]))"
     r"|(?:<(?!r[tp]>|(?<=%<)\w+>[\d.]*[dfs](?!\w))|\{(?=\w+>))"
     r"(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>|[>}]))(?P<rest>\}|[^<>]*>)"
     rf"|(?P<point>\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|<r[tp]>[^<>]*(?:</r[tp]>)?|{_OTHER})"
-    r"|[^<{\r\n]+|.",
+    r"|[^<{\r\n\\]+|.",
     re.DOTALL,
 )
-"""Lines end at blocks, and inside of sentences, which go on with a small letter.
+"""Lines end at blocks, at a \\n that was escaped twice, and inside of sentences, which go on with a small letter.
 
 Points are {\\an8} of SubRip, <00:00:01.000> of WebVTT, and how a word is read."""
 _NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
