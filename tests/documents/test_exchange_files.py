@@ -224,6 +224,14 @@ def test_no_two_words_become_one_at_a_line_break_of_any_program(code: str) -> No
     assert f'<tuv xml:lang="de"><seg>ONE DOG{code}TWO CATS</seg></tuv>' in out
 
 
+@pytest.mark.parametrize("between", ["", " "])
+def test_no_word_comes_between_line_breaks_in_a_row(between: str) -> None:
+    codes = f'<ph id="1">&lt;mq:ch val="&#10;" /&gt;</ph>{between}<ph id="2">&lt;mq:ch val="&#10;" /&gt;</ph>'
+    source = ONE.format(f"<source>One dog.{codes}Two cats</source>")
+    assert texts_of(source, "mqxliff") == ["One dog. Two cats"]
+    assert f"<target>ONE DOG.{codes}TWO CATS</target>" in translated_here(source, "mqxliff", tgt_lang="de").decode()
+
+
 def test_a_code_that_begins_like_a_line_break_is_none() -> None:
     source = ONE.format('<source>foot<ph id="1">&lt;brand/&gt;</ph>ball</source>')
     assert texts_of(source, "xliff") == ["football"]

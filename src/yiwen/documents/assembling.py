@@ -97,10 +97,15 @@ def units_of(
 
 
 def _apart(tokens: Sequence[Token]) -> list[Token]:
-    """Tokens with a break between sentences that only tags set apart: a model would read of tea.He."""
-    out: list[Token] = []
-    end, place = "", 0
+    """Tokens with a break between sentences that only tags set apart: a model would read of tea.He.
+
+    Breaks in a row are one, or a word of the next line would come between them.
+    """
+    out, end, place = list[Token](), "", 0
     for token in tokens:
+        if out and out[-1].kind == "break" and (token.kind == "break" or token.text.isspace()):
+            last = out.pop()
+            token = Token("break", last.raw + token.raw, last.text + token.text)
         if end and end in ".!?:;" and token.kind == "text" != out[-1].kind and token.text[:1].isupper():
             out.insert(place, Token("break", ""))
         if token.kind in ("text", "break"):

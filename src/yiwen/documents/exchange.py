@@ -51,8 +51,7 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
     fields = list(_FIELD.finditer(source))
     if not fields:
         raise DataError("not a PO file: it has no line with msgid and a text in quotes; give one that gettext reads")
-    out: list[Part] = []
-    at, msgid, plural = 0, "", ""
+    out, at, msgid, plural = list[Part](), 0, "", ""
     for field, following in zip(fields, [*fields[1:], None], strict=True):
         text = _unquoted(field["text"])
         if field["name"] != "msgstr":

@@ -110,8 +110,7 @@ def _lines(token: Any, rows: Sequence[str], starts: Sequence[int], cell_end: int
 
     cell_end: Where the cell before ended, for a cell of a table; any other text stands at the end of its lines.
     """
-    found: list[tuple[int, int]] = []
-    offset = 0
+    found, offset = list[tuple[int, int]](), 0
     for number, line in enumerate(token.content.split("\n"), token.map[0]):
         row, start = rows[number], starts[number]
         written = line if cell_end is None else line.replace("|", r"\|")
