@@ -81,7 +81,7 @@ def test_a_document_keeps_to_a_glossary_and_is_written_in_the_script_that_is_ask
         ("a.md", "no/folder/b.md", 2, "no/folder does not exist; make it first"),
         ("a.md", ".", 2, "is a folder or may not be written; give the path of a file of yours"),
         ("a.md", "b.html", 2, "must end in '.md': a document keeps its format"),
-        ("a.exe", "b.exe", 2, "'exe' is not a format of documents here; convert it to one of .csv, .docx"),
+        ("a.exe", "b.exe", 2, "'exe' is not a format of documents here; convert it to one of .arb, .csv, .docx"),
         ("bad.json", "b.json", 3, "not JSON"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -92,6 +93,30 @@ def test_a_unit_that_memoq_has_locked_stays_as_it_is() -> None:
     source = f'<xliff version="1.2" xmlns:mq="MQXliff"><file><body>{units}</body></file></xliff>'
     out = etree.fromstring(translated_here(source, "mqxliff", tgt_lang="de"))
     assert [target.text for target in out.iter("{*}target")] == [None, "A DOG.", "A DOG."]
+
+
+@pytest.mark.parametrize("there", ["", '<target><mrk mtype="seg" mid="1">{}</mrk> <mrk mtype="seg" mid="2"/></target>'])
+@pytest.mark.parametrize("said", ["", "ein Hund"])
+def test_a_segment_that_trados_has_locked_stays_as_it_is(there: str, said: str) -> None:
+    segments = '<mrk mtype="seg" mid="1">{}</mrk> <mrk mtype="seg" mid="2">{}</mrk>'
+    source = f"<source>A dog. Two cats.</source><seg-source>{segments.format('A dog.', 'Two cats.')}</seg-source>{{}}"
+    source += '<sdl:seg-defs><sdl:seg id="1" locked="true"/><sdl:seg id="2" locked="false"/></sdl:seg-defs>'
+    document = ONE.replace("<xliff", '<xliff xmlns:sdl="s"').format(source)
+    out = translated_here(document.format(there.format(said)), "sdlxliff", tgt_lang="de").decode()
+    assert out == document.format(f"<target>{segments.format(said if there else '', 'TWO CATS.')}</target>")
+    assert translated_here(out, "sdlxliff", tgt_lang="de").decode() == out
+
+
+def test_what_phrase_writes_is_xliff_with_locks_and_tags_of_its_own() -> None:
+    inside = "<source>{1&gt;a {b&gt;red&lt;b} car&lt;1} here{2}</source><target/>"
+    units = f'<trans-unit id="1" m:locked="true">{inside}</trans-unit><trans-unit id="2" m:locked="false">{inside}'
+    source = f'<xliff version="1.2" xmlns:m="M"><file><body>{units}</trans-unit></body></file></xliff>'
+    fake = Fake(
+        {"a red car here{2}": "hier{2} ein rotes Auto"}, {"a red car here{2}": [(0, 4), (1, 5), (2, 6), (3, 0)]}
+    )
+    out = translated_here(source, "mxliff", fake=fake, tgt_lang="de").decode()
+    written = "<target>hier{2} {1&gt;ein {b&gt;rotes&lt;b} Auto&lt;1}</target>"
+    assert out == written.join(source.rsplit("<target/>", 1))
 
 
 def test_segments_get_a_target_each_and_no_word_leaves_its_segment() -> None:
@@ -199,6 +224,14 @@ def test_no_two_words_become_one_at_a_line_break_of_any_program(code: str) -> No
     assert f'<tuv xml:lang="de"><seg>ONE DOG{code}TWO CATS</seg></tuv>' in out
 
 
+@pytest.mark.parametrize("between", ["", " "])
+def test_no_word_comes_between_line_breaks_in_a_row(between: str) -> None:
+    codes = f'<ph id="1">&lt;mq:ch val="&#10;" /&gt;</ph>{between}<ph id="2">&lt;mq:ch val="&#10;" /&gt;</ph>'
+    source = ONE.format(f"<source>One dog.{codes}Two cats</source>")
+    assert texts_of(source, "mqxliff") == ["One dog. Two cats"]
+    assert f"<target>ONE DOG.{codes}TWO CATS</target>" in translated_here(source, "mqxliff", tgt_lang="de").decode()
+
+
 def test_a_code_that_begins_like_a_line_break_is_none() -> None:
     source = ONE.format('<source>foot<ph id="1">&lt;brand/&gt;</ph>ball</source>')
     assert texts_of(source, "xliff") == ["football"]
@@ -289,6 +322,21 @@ def test_a_sentence_that_goes_on_in_the_next_line_of_a_string_is_one(source: str
             *(('""', f'"{_upper(written)}"') if suffix == "po" else (written, _upper(written)))
         )
     assert texts_of(ONE.format(f"<source>{source}</source>").replace("\r\n", "\n"), "xliff") == [text]
+
+
+@pytest.mark.parametrize("end", [r"\n", r"\n\n"])
+def test_a_line_break_that_was_escaped_twice_stands_between_words(end: str) -> None:
+    texts = [f"Game over.{end}Your score: 7{end}", f"{end}Play on"]
+    assert texts_of(json.dumps(texts), "json") == ["Game over. Your score: 7", "Play on"]
+    assert json.loads(translated_here(json.dumps(texts), "json")) == [
+        f"GAME OVER.{end}YOUR SCORE: 7{end}",
+        f"{end}PLAY ON",
+    ]
+
+
+def test_a_backslash_before_an_n_in_a_path_or_alone_is_no_line_break() -> None:
+    texts = [r"Open C:\new or D:\a\note now", r"Split at \n or '\n'."]
+    assert texts_of(json.dumps(texts), "json") == texts
 
 
 def _upper(written: str) -> str:

@@ -286,12 +286,13 @@ def test_the_child_loads_nothing_of_models_of_their_checks_or_of_placing_marks()
 
 def test_unknown_formats_and_missing_languages_are_usage_errors() -> None:
     with pytest.raises(
-        ConfigError, match=r"'exe' is not a format of documents here; convert it to one of .csv, .docx, .epub, .htm"
+        ConfigError,
+        match=r"'exe' is not a format of documents here; convert it to one of .arb, .csv, .docx, .epub, .htm",
     ):
         translate_document(b"", suffix=".exe", translate=by(upper))
     with pytest.raises(ConfigError, match="say which one to write"):
         translate_document(b"", suffix="tmx", translate=by(upper))
-    assert len(formats()) == len(set(formats())) == 25
+    assert len(formats()) == len(set(formats())) == 27
 
 
 @pytest.mark.parametrize(

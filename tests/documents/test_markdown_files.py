@@ -236,3 +236,14 @@ def test_the_attributes_of_a_heading_stay_at_its_end_behind_their_blank(attribut
     fake = Fake({"Getting started": "入门"})
     out = translated_here(f"# Getting started {attributes}\n", "md", fake=fake).decode()
     assert out == f"# 入门 {attributes}\n"
+
+
+def test_html_inside_of_lists_is_translated_and_inside_of_quotations_left_alone() -> None:
+    source = (
+        "- one\n\n  <details>\n  <summary>press me</summary>\n\n  </details>\n\n1. <p>some <b>bold</b>\n   words</p>\n"
+        "2. two\n   - <b>\n     alone\n     </b>\n\n> <p>a dog\n> runs</p>\n"
+    )
+    assert texts_of(source, "md") == ["one", "press me", "some bold words", "two", "alone"]
+    written = source.replace("- one", "- ONE").replace("press me", "PRESS ME").replace("alone", "ALONE")
+    written = written.replace("some <b>bold</b>\n   words", "SOME <b>BOLD</b> WORDS").replace("two", "TWO")
+    assert translated_here(source, "md").decode() == written

@@ -234,6 +234,16 @@ def test_cells_and_values_that_are_no_prose_are_left_alone() -> None:
     assert texts_of('["data:image/png;base64,iVBOR/w0K+Ghg==", "aGVsbG8gd29ybGQ1+/=", "a b"]', "json") == ["a b"]
 
 
+@pytest.mark.parametrize("suffix", ["arb", "json"])
+def test_what_a_key_with_an_at_sign_tells_programs_is_no_text(suffix: str) -> None:
+    told = '{"type": "String", "more": {"@in": ["a", {"b": "Bob"}]}}'
+    source = f'{{"@@locale": "en", "hi": "hello {{n}}",\n "@hi" : {told}, "@a": "x", "bye": ["bye", {{"@id": "see"}}]}}'
+    written = source.replace('"hello', '"HELLO').replace('["bye"', '["BYE"')
+    assert translated_here(source, suffix).decode() == written
+    linked = '{"@type": "Person", "@graph": [{"@type": "Thing", "name": {"@value": "a dog", "@language": "en"}}]}'
+    assert translated_here(linked, suffix).decode() == linked.replace("a dog", "A DOG")
+
+
 def test_chinese_with_a_number_and_a_word_with_a_mark_are_prose() -> None:
     prose = ["共3个文件", "删除/恢复", "COVID-19疫情", "Password:", "Loading...", "Привет."]
     assert texts_of(json.dumps(prose), "json") == prose

@@ -324,6 +324,24 @@ def test_arguments_of_qt_and_links_of_vue_are_kept_anywhere_in_prose(parts: list
     assert [literal for literal in unit.literals() if literal not in ("a@b.de", "%5")] == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Hi :name, (:count left)", [":name", ":count"]),
+        ("At 10:30 she said:so :D, 见:abc and a::b :smile:", [":smile:"]),
+        ("%<name>s likes %<n>.2f and %<b>d", ["%<name>s", "%<n>.2f", "%<b>d"]),
+        ("#{user} has {{{ raw }}} and %arg, but no %argument", ["#{user}", "{{{ raw }}}", "%arg"]),
+    ],
+)
+def test_placeholders_of_laravel_ruby_handlebars_and_xcode_are_kept(text: str, kept: list[str]) -> None:
+    (unit,) = _units(json.dumps([text]), "json")
+    assert (unit.text, unit.literals()) == (text, kept)
+
+
+def test_a_tag_behind_a_per_cent_sign_is_a_tag() -> None:
+    assert texts_of('["<i>50%</i> <b>of 9%<b>some dogs</b></b>"]', "json") == ["50% of 9%some dogs"]
+
+
 def test_per_cent_as_turkish_writes_it_is_no_argument_of_qt() -> None:
     assert _units("Fiyatlar %5 arttı, %2 değil, %15 ve %1,5 değil", "txt")[0].literals() == []
     assert _units("%2 / %1", "txt") == []
@@ -542,7 +560,7 @@ def test_a_document_is_given_as_bytes_and_short_texts_as_a_list() -> None:
         ConfigError, match=r"a document is a PosixPath; give its bytes, as Path.read_bytes returns, not"
     ):
         translate_document(path, suffix="html", translate=fake.translate)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"'none' is not a format of documents here; convert it to one of .csv"):
+    with pytest.raises(ConfigError, match=r"'none' is not a format of documents here; convert it to one of .arb, .csv"):
         translate_document(b"x", suffix=nothing, translate=fake.translate)
     with pytest.raises(ConfigError, match=r"translate is a Fake; give a function, as Translator.translate is, not"):
         translate_document(b"x", suffix="html", translate=cast(Any, fake))

@@ -22,15 +22,16 @@ _BLANKS: Final = re.compile(f"[{BLANK}]+")
 _KEEP: Final = re.compile(
     r"""(?:(?:https?|ftp)://|(?<![A-Za-z\d])www\.)
       [^{AROUND}]*[^{AROUND}.,;:!?)]
-    | (?a:(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+) | \$?\{\{[^{}]*\}\} | \$\{[^{}]*\} | %\{[^{}]*\}
+    | (?a:(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+) | \$?\{?\{\{[^{}]*\}\}\}? | [$%\#]\{[^{}]*\}
     | \{:?\s*(?:[.\#][\w-]|[\w-]+=["'\w])[^{}\n]*\}         # {: .note #id key="v"} of Markdown
-    | \[\[[^\[\]\n]+\]\] | \[-?@\w[^\[\]\n]*\] | (?a:(?<![\w:]):[a-z+][\w+-]*:(?![\w:]))  # [[link]], [@note], :smile:
+    | \[\[[^\[\]\n]+\]\] | \[-?@\w[^\[\]\n]*\] | (?<![\w:])(?a::(?:[a-z+][\w+-]*:|[A-Za-z]\w+)(?![\w:]))
+      # [[link]], [@note], :smile:, :name of Laravel
     | \\\([^\n]{0,500}?\\\) | \\\[[^\n]{0,500}?\\\] | &(?:\w+|\#\d+|\#x[0-9a-fA-F]+);  # \(x\) and \[x\] of MathJax
-    | \$[A-Z][A-Z\d_]*\$ | \$t\([^()\n]*\) | %(?:\d+\$)?\#@\w+@  # of Chrome, i18next, Xcode
+    | \$[A-Z][A-Z\d_]*\$ | \$t\([^()\n]*\) | %(?:\d+\$)?\#@\w+@ | %arg(?!\w)  # of Chrome, i18next, Xcode
     | \{[\w.]*(?:,-?\d+)?(?::(?:%[^{}\n]*|[^{}\s]*))?\}     # {price:,.2f}, {0,10:N2}, {when:%d %m}
     | \{%[^{}\n]*?%\} | \{[^{}\s,]*\} | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)    # {name}; ICU
       (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}
-    | %(?:\(\w+\)|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
+    | %(?:\(\w+\)|<\w+>|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
       (?:[diouxXeEfFgGcsp@](?!(?a:\w))|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
     | (?<![A-Za-z\d`])(``?)[^`'\n]{1,80}\1(?![A-Za-z\d`])""".replace("{AROUND}", AROUND)
     + rf" | {ARGUMENT} | {LINKED}",
@@ -96,10 +97,15 @@ def units_of(
 
 
 def _apart(tokens: Sequence[Token]) -> list[Token]:
-    """Tokens with a break between sentences that only tags set apart: a model would read of tea.He."""
-    out: list[Token] = []
-    end, place = "", 0
+    """Tokens with a break between sentences that only tags set apart: a model would read of tea.He.
+
+    Breaks in a row are one, or a word of the next line would come between them.
+    """
+    out, end, place = list[Token](), "", 0
     for token in tokens:
+        if out and out[-1].kind == "break" and (token.kind == "break" or token.text.isspace()):
+            last = out.pop()
+            token = Token("break", last.raw + token.raw, last.text + token.text)
         if end and end in ".!?:;" and token.kind == "text" != out[-1].kind and token.text[:1].isupper():
             out.insert(place, Token("break", ""))
         if token.kind in ("text", "break"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape as escape_html
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Final
 
 from yiwen.documents.assembling import kept_token, running, string_unit, units_of
@@ -51,8 +51,7 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
     fields = list(_FIELD.finditer(source))
     if not fields:
         raise DataError("not a PO file: it has no line with msgid and a text in quotes; give one that gettext reads")
-    out: list[Part] = []
-    at, msgid, plural = 0, "", ""
+    out, at, msgid, plural = list[Part](), 0, "", ""
     for field, following in zip(fields, [*fields[1:], None], strict=True):
         text = _unquoted(field["text"])
         if field["name"] != "msgstr":
@@ -91,13 +90,10 @@ def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
     wanted = [True]  # whether what is open is to be translated
 
     def is_wanted(piece: Piece) -> bool:
-        is_locked = piece.attributes.get("mq:locked") == "locked"  # by memoQ
+        is_locked = {*map(piece.attributes.get, ("mq:locked", "m:locked"))} & {"locked", "true"}  # by memoQ, by Phrase
         return not is_locked and {"no": False, "yes": True}.get(piece.attributes.get("translate", ""), wanted[-1])
 
-    def is_unit(piece: Piece) -> bool:
-        return piece.opens("trans-unit", "segment") and is_wanted(piece)
-
-    for inner in elements(xml_pieces(source), is_unit):
+    for inner in elements(xml_pieces(source), lambda piece: piece.opens("trans-unit", "segment") and is_wanted(piece)):
         piece, is_alone = inner[0], len(inner) == 1
         if is_alone and piece.kind == "open":
             wanted.append(is_wanted(piece))
@@ -130,7 +126,12 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     target = pieces[start] if start < end else Piece("open", f"<{prefix}target>")
     # The segments of a tool are wanted back, also where there is no target yet (XLIFF 1.2, seg-source).
     first, last = segmented if any(piece.name == "mrk" for piece in pieces[slice(*segmented)]) else source
-    wanted, there = pieces[first + 1 : last - 1], pieces[start + 1 : end - 1]
+    locked = {piece.attributes.get("id") for piece in pieces if piece.attributes.get("locked") == "true"}  # by Trados
+    segments = (
+        [inner[0], *inner[1:][-1:]] if inner[0].attributes.get("mid", "") in locked else inner
+        for inner in elements(pieces[first + 1 : last - 1], _is_whole)
+    )
+    wanted, there = [*chain.from_iterable(segments)], pieces[start + 1 : end - 1]
     state = {**unit.attributes, **target.attributes}.get("state")  # XLIFF 2 has it at the segment
     if state not in _TO_DO and any(piece.text.strip() or piece.name not in {"", *_OPENS} for piece in there):
         wanted = [*_with_gaps_filled(there, wanted)]

@@ -36,6 +36,8 @@ _TAB: Final = re.compile(r'^(\s*)===[!+]?(?=\s+"[^"]+"\s*$)')
 """A tab of MkDocs, which is to the parser what an admonition is."""
 _LONE: Final = re.compile(r"\s*</?(?:b|i|u|s|em|strong|span|small|su[bp]|mark|del|ins|font)>\s*", re.IGNORECASE)
 """A row that makes a block of HTML of what follows, as long as it is alone."""
+_HEAD: Final = re.compile(r"[\s\d.)*+-]*(?=<)")
+"""What stands before HTML in lists; in a quotation a > does, which no text may hold."""
 _BARS: Final = re.compile(r"\n[ \t|:]*-[ \t|:-]*(?=\n|\Z)")
 """A row that makes a table of the one before it, where both have as many cells."""
 _BLOCK_START: Final = re.compile(r"\A(?:(?:#{1,6}|[-+])(?=\s)|>|[!?=]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s))")
@@ -76,9 +78,9 @@ def texts(source: str) -> list[Part]:
     for token in _parser().parse("\n".join("" if _FENCE.match(row) else _TAB.sub(r"\1!!! tab", row) for row in rows)):
         is_cell, is_title = before in ("td_open", "th_open"), before == "admonition_title_open"
         before = token.type
-        if token.type == "html_block" and not token.level:
+        if token.type == "html_block" and (head := _HEAD.match(rows[token.map[0]])):
             first, end = token.map[0], starts[token.map[1]]
-            start = starts[first + bool(_LONE.fullmatch(rows[first]))]
+            start = starts[first + 1] if _LONE.fullmatch(rows[first], head.end()) else starts[first] + head.end()
             found = web.texts(source[start:end])
         elif (is_title and f'"{token.content}"' not in rows[token.map[0]]) or _keeps_bars(token):
             continue  # its kind, which nobody wrote as a title; or text that could turn into a table
@@ -108,8 +110,7 @@ def _lines(token: Any, rows: Sequence[str], starts: Sequence[int], cell_end: int
 
     cell_end: Where the cell before ended, for a cell of a table; any other text stands at the end of its lines.
     """
-    found: list[tuple[int, int]] = []
-    offset = 0
+    found, offset = list[tuple[int, int]](), 0
     for number, line in enumerate(token.content.split("\n"), token.map[0]):
         row, start = rows[number], starts[number]
         written = line if cell_end is None else line.replace("|", r"\|")

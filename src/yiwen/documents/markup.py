@@ -34,13 +34,14 @@ _CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r"(?<![\w:.-])([\w:.-]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))")
 _IN_STRING: Final = re.compile(
     r"(?P<lines>(?:</?(?i:br|p|div|[ou]l|li|t[rdh]|h[1-6])(?=[\s/>])[^<>]*>\s*)+"
-    r"|(?<=[^\s.!?:;])\r?\n[ \t]*(?=[a-zß-öø-ÿά-ώа-џ]))"
-    r"|<(?!r[tp]>)(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>))(?P<rest>[^<>]*)>"
+    r"|(?<=[^\s.!?:;])\r?\n[ \t]*(?=[a-zß-öø-ÿά-ώа-џ])|(?<![\s\"'(`])(?:\\n)++(?![a-z\s\"'),`]))"
+    r"|(?:<(?!r[tp]>|(?<=%<)\w+>[\d.]*[dfs](?!\w))|\{(?=\w+>))"
+    r"(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>|[>}]))(?P<rest>\}|[^<>]*>)"
     rf"|(?P<point>\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|<r[tp]>[^<>]*(?:</r[tp]>)?|{_OTHER})"
-    r"|[^<{\r\n]+|.",
+    r"|[^<{\r\n\\]+|.",
     re.DOTALL,
 )
-"""Lines end at blocks, and inside of sentences, which go on with a small letter.
+"""Lines end at blocks, at a \\n that was escaped twice, and inside of sentences, which go on with a small letter.
 
 Points are {\\an8} of SubRip, <00:00:01.000> of WebVTT, and how a word is read."""
 _NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -155,10 +156,11 @@ def string_tokens(source: str, *, is_joined: bool = True, escape: Escape = str) 
         raw, name = escape(match[0]), match["name"]
         if match["lines"] and (is_joined or raw.strip()):
             tokens.append(Token("break", raw, raw))
-        elif match["point"] or (name and (match["rest"].endswith("/") or name.lower() in VOID)):
+        elif match["point"] or (name and (match["rest"].endswith("/>") or name.lower() in VOID)):
             tokens.append(Token("point", raw))
-        elif name:  # </c> ends <c.red>
-            tokens.append(Token("close" if match["slash"] else "open", raw, key=name.partition(".")[0]))
+        elif name:  # </c> ends <c.red>, and <1} what {1> began in Phrase
+            is_end = match["slash"] or match["rest"] == "}"
+            tokens.append(Token("close" if is_end else "open", raw, key=name.partition(".")[0]))
         else:
             tokens.append(Token("text", raw, match[0]))
     return tokens

@@ -26,7 +26,7 @@ _HAS_STRINGS: Final = re.compile(rb'"inlineStr"|t="str"[^>]*><(?:\w+:)?v\b').sea
 """True of a sheet of Excel whose cells hold their own strings instead of the numbers of shared ones."""
 _BODY: Final = re.compile(r"word/document|ppt/slides/slide|xl/workbook|content\.xml|.*html?\Z", re.IGNORECASE)
 """How the names of those files begin that a document has at least one of."""
-_MARKUP: Final = ("htm", "html", "mqxliff", "sdlxliff", "tmx", "xlf", "xliff", *_PACKED)
+_MARKUP: Final = ("htm", "html", "mqxliff", "mxliff", "sdlxliff", "tmx", "xlf", "xliff", *_PACKED)
 _MARKED: Final = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 """Encodings of texts that begin with a mark of byte order; that of UTF-32 starts as that of UTF-16 does."""
 _DECLARED: Final = re.compile(
@@ -50,7 +50,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "docx pptx": (partial(office.paragraphs, src_lang=src_lang, tgt_lang=tgt_lang),),
         "epub": (partial(book.attributes, tgt_lang=tgt_lang), book.texts),
         "htm html": (partial(web.attributes, tgt_lang=tgt_lang), web.texts),
-        "json": (tables.values,),
+        "arb json": (tables.values,),
         "markdown md": (markdown.texts,),
         "odp ods odt": (*(partial(opendocument.asides, name=n) for n in ("note", "annotation")), opendocument.texts),
         "po pot": (partial(exchange.po, tgt_lang=tgt_lang),),
@@ -60,7 +60,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "txt": (tables.lines,),
         "vtt": (partial(subtitles.cues, is_vtt=True),),
         "xlsx": (office.cells,),
-        "mqxliff sdlxliff xlf xliff": (partial(exchange.xliff, src_lang=src_lang, tgt_lang=tgt_lang),),
+        "mqxliff mxliff sdlxliff xlf xliff": (partial(exchange.xliff, src_lang=src_lang, tgt_lang=tgt_lang),),
     }
     return {suffix: found[suffixes] for suffixes in found for suffix in suffixes.split()}
 
@@ -172,10 +172,8 @@ def _decoded(data: bytes, suffix: str) -> Text:
 
 def _line_end(text: str) -> str:
     """What all lines of a text end with; where they end in several ways, \\n."""
-    n_returns, n_lines = text.count("\r"), text.count("\n")
-    if n_returns > n_lines == 0:
-        return "\r"
-    return "\r\n" if 0 < n_lines == n_returns == text.count("\r\n") else "\n"
+    found = {match[0] for match in re.finditer("\r\n?|\n", text)}
+    return found.pop() if len(found) == 1 else "\n"
 
 
 def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str, bytes]:

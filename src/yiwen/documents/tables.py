@@ -18,7 +18,7 @@ from yiwen.documents.markup import string_tokens
 from yiwen.documents.unit import SENTENCE_END, Part, Token, is_cjk
 from yiwen.errors import DataError
 
-_STRING: Final = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")(?P<colon>\s*:)?')
+_STRING: Final = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")(?P<colon>\s*:\s*)?')
 _CODE: Final = re.compile(
     r"(?=\S*[\d_/\\@.:-])(?![A-Za-z]+[.:]+\Z)[\w/\\@.:+#-]+={0,2}|[a-z]+[A-Z]\w*|data:\S+|(?:sep)?=.*"
     r"|(?!\S*:)\S*[/\\]\S*\.[A-Za-z]\w{1,3}"  # a path with names in any script
@@ -117,7 +117,7 @@ def _cell(text: str, *, is_quoted: bool, delimiter: str, is_formula: bool) -> st
 
 
 def values(source: str) -> list[Part]:
-    """JSON: the strings that are values, never keys.
+    """JSON: the strings that are values, never keys, nor what a key that begins with @ tells programs (ARB, JSON-LD).
 
     Raises:
         DataError: If it is no JSON.
@@ -126,12 +126,14 @@ def values(source: str) -> list[Part]:
         json.loads(source)
     except (ValueError, RecursionError) as error:
         raise DataError(f"not JSON: {error}; correct it first") from error
-    out, at = list[Part](), 0
+    out, at, until = list[Part](), 0, 0  # before `until` all belongs to such a key
     for match in _STRING.finditer(source):  # in JSON that is well-formed a quote stands nowhere else
         raw = match["string"]
         text = json.loads(raw)
+        if match["colon"] and match.start() >= until and text.startswith("@") and text not in ("@graph", "@value"):
+            until = json.JSONDecoder().raw_decode(source, match.end())[1]
         finish = partial(json.dumps, ensure_ascii=raw.isascii() and not text.isascii())
-        if not match["colon"] and (unit := _string(text, finish, raw=raw)):
+        if not match["colon"] and match.start() >= until and (unit := _string(text, finish, raw=raw)):
             out += [source[at : match.start()], *unit]
             at = match.end()
     return [*out, source[at:]]

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import accumulate, chain, count, islice, pairwise
 from typing import Final, Literal, NamedTuple
 
 from yiwen.errors import DataError
@@ -90,27 +90,25 @@ class Unit:
     def with_stand_ins(self) -> Unit:
         """The same with a number for each of `keep`, which become its last marks."""
         numbers = (str(number) for number in count(7) if str(number) not in self.text)
-        parts, keep, done = list[str](), list[Span](), 0
-        shifts = [0]  # how far a place moves that has 0, 1, 2 ... of `keep` before it
-        for (start, end), number in zip(self.keep, numbers, strict=False):
-            parts += [self.text[done:start], number]
-            keep.append((start + shifts[-1], start + shifts[-1] + len(number)))
-            shifts.append(keep[-1][1] - end)
-            done = end
-        ends = [end for _, end in self.keep]
+        edges = [0, *chain.from_iterable(self.keep), len(self.text)]
+        parts = [self.text[start:end] for start, end in pairwise(edges)]
+        parts[1::2] = islice(numbers, len(self.keep))
+        starts = [0, *accumulate(map(len, parts))]
+        keep = tuple(zip(starts[1:-1:2], starts[2:-1:2], strict=True))
         numbered = set(keep)
 
-        def moved(mark: Mark) -> Mark:
-            start, end = (place + shifts[bisect_right(ends, place)] for place in (mark.start, mark.end))
-            return replace(mark, start=start, end=end, is_number=(start, end) in numbered)
+        def moved(place: int) -> int:
+            n = bisect_right(edges, place) - 1
+            return starts[n] + place - edges[n]
 
-        marks = [moved(mark) for mark in self.marks]
+        marks = [replace(mark, start=moved(mark.start), end=moved(mark.end)) for mark in self.marks]
+        marks = [replace(mark, is_number=(mark.start, mark.end) in numbered) for mark in marks]
 
         def around(start: int, end: int) -> int:
             return max((n for n, mark in enumerate(marks) if mark.start <= start and end <= mark.end), default=-1)
 
         stand_ins = [Mark(*span, around(*span), is_number=True) for span in keep]
-        return Unit("".join([*parts, self.text[done:]]), (*marks, *stand_ins), tuple(keep))
+        return Unit("".join(parts), (*marks, *stand_ins), keep)
 
     def check(self) -> None:
         """Refuse what would take minutes to put back.
