@@ -20,7 +20,7 @@ import numpy as np
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, open_bundle
 from yiwen.engines.engine import Sentences, longest_first
 from yiwen.engines.select import ENGINES, check_means, settled
-from yiwen.errors import CheckpointError, ConfigError, expect
+from yiwen.errors import CheckpointError, ConfigError, expect, needing
 from yiwen.stop import StopFlag, poll
 from yiwen.tasks.config import Pooling
 from yiwen.text.chinese import rewritten
@@ -88,6 +88,7 @@ class Encoder:
         Raises:
             CheckpointError: If anything is wrong with the bundle.
             ConfigError: If engine, device, dtype or threads is not available.
+            MissingDependencyError: If torch is needed and not installed.
         """
         check_means(dtype, threads)
         bundle = open_bundle(folder)
@@ -106,12 +107,11 @@ class Encoder:
             where, n_layers = "cpu" if device == "auto" else device, info.model.n_encoder_layers
             found = CT2Encoder(exported, subword=bundle.source, n_layers=n_layers, device=where, threads=threads)
             return cls(bundle, found)
-        if info.task == "translate" and not (bundle.folder / WEIGHTS).is_file():
-            raise CheckpointError(
-                f"{bundle.folder} was exported without {WEIGHTS}, and a translator's encoder is computed from them; "
-                "use the bundle that it was exported from"
-            )
-        from yiwen.engines.encoders import TorchEncoder, load_encoder
+        if exported.is_dir() and not (bundle.folder / WEIGHTS).is_file():
+            remedy = "from which torch computes this; use the bundle that it was exported from"
+            raise CheckpointError(f"{bundle.folder} was exported without {WEIGHTS}, {remedy}")
+        with needing("the torch engine needs torch", extra="train"):
+            from yiwen.engines.encoders import TorchEncoder, load_encoder
 
         place, number_type = settled(device=device, dtype=dtype, threads=threads)
         return cls(bundle, TorchEncoder(load_encoder(bundle), device=place, dtype=number_type))
