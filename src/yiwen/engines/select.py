@@ -170,7 +170,7 @@ def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, others: Seq
         make = f"make an exported engine with `yiwen export {bundle.folder} --to ctranslate2`"
         remedy = f"where torch is installed, {make} and use the bundle that then holds one"
         if (bundle.folder / EXPORTED).is_dir():
-            remedy = "leave engine, device and dtype out to use the exported engine that the bundle holds"
+            remedy = "leave engine, device, dtype, sampling and ensemble out to use the bundle's exported engine"
         raise MissingDependencyError(f"the torch engine needs torch: pip install 'yiwen[train]'; or {remedy}")
     from yiwen.engines.torch_engine import TorchEngine
 
