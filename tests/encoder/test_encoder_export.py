@@ -131,6 +131,17 @@ def test_a_bundle_without_weights_classifies_as_before(
         Encoder.load(tmp_path / "small", engine="torch")
 
 
+def test_a_number_type_that_this_processor_cannot_compute_means_torch_where_there_are_weights(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_encoder(open_bundle(copy), dtype="float32", valid=None)
+    monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda *device: {"int8"})
+    assert Encoder.load(copy).engine.description == "torch float32 on cpu"
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(ConfigError, match=r"is exported as float32, which CTranslate2 .* cannot compute on this cpu"):
+        Encoder.load(copy)
+
+
 def test_an_engine_that_is_not_there_is_refused(copy: Path, tmp_path: Path, exported_bundle: Path) -> None:
     for folder, options in ((copy, {"engine": "ctranslate2"}), (copy, {"engine": "onnx"})):
         with pytest.raises(ConfigError, match="is not to be had; use 'auto' or 'torch'"):

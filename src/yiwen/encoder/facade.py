@@ -19,7 +19,7 @@ import numpy as np
 
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, open_bundle
 from yiwen.engines.engine import Sentences, longest_first
-from yiwen.engines.select import ENGINES, check_means, settled
+from yiwen.engines.select import ENGINES, check_means, obstacle_of, settled
 from yiwen.errors import CheckpointError, ConfigError, expect, needing
 from yiwen.stop import StopFlag, poll
 from yiwen.tasks.config import Pooling
@@ -80,7 +80,8 @@ class Encoder:
         Args:
             folder: The bundle, or a run: then its best model.
             engine: `torch`, `ctranslate2` (the bundle must have been exported; the last layer alone), or `auto`: the
-                exported engine where there is one and nothing below asks for another, else torch.
+                exported engine where there is one, this processor can compute it and nothing below asks for another,
+                else torch.
             device: `auto`, `cpu`, `cuda`.
             dtype: `auto`: as exported, or float32. `float32` (the reference) and `bf16` mean torch.
             threads: Processor threads; 0 for all.
@@ -99,7 +100,8 @@ class Encoder:
                 f"engine={engine!r} with dtype={dtype!r} is not to be had; use 'auto' or 'torch', or, where `yiwen "
                 "export` has made one of an encoder, 'ctranslate2' with the number type it was exported in"
             )
-        if engine == "ctranslate2" or (engine == dtype == "auto" and has_export and device in ("auto", "cpu")):
+        is_free = engine == dtype == "auto" and has_export and device in ("auto", "cpu")
+        if engine == "ctranslate2" or (is_free and not (obstacle_of(bundle) and (bundle.folder / WEIGHTS).is_file())):
             from yiwen.engines.ct2_encoder import CT2Encoder
             from yiwen.engines.exported import check_origin
 

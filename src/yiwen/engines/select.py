@@ -91,7 +91,7 @@ def open_engine(
             raise ConfigError(f"dtype={dtype!r} with engine='ctranslate2': {remedy}")
         return Opened(engine=_exported(bundle, device=device, threads=threads), n_at_once=2)
     elif engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
-        obstacle = _obstacle(bundle)
+        obstacle = obstacle_of(bundle)
         has_trained = (bundle.folder / WEIGHTS).is_file() and find_spec("torch") is not None
         if not obstacle or not has_trained:  # it says itself what it cannot do
             trained = replace(bundle, folder=bundle.folder.absolute())  # it is read when terms come: elsewhere by then
@@ -114,7 +114,7 @@ def check_means(dtype: str, threads: int) -> None:
         raise ConfigError(f"threads={threads!r}; use 1 to {hardware.MAX_THREADS}, or 0 for all cores")
 
 
-def _obstacle(bundle: Bundle) -> str:
+def obstacle_of(bundle: Bundle) -> str:
     """Why the exported model cannot do what is asked of it here; empty where it can."""
     from ctranslate2 import get_supported_compute_types
 
