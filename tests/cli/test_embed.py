@@ -31,10 +31,11 @@ def test_each_line_becomes_a_vector_in_a_file(tiny_run: TinyRun, text: str, tmp_
     assert np.allclose(np.load(out), wanted, atol=1e-5)
 
 
+@pytest.mark.parametrize("output", [[], ["--output", "-"]])
 def test_without_a_file_vectors_are_lines_of_json(
-    tiny_embedder: Path, text: str, capfd: pytest.CaptureFixture[str]
+    tiny_embedder: Path, text: str, output: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["embed", str(tiny_embedder), "--input", text]) == 0
+    assert main(["embed", str(tiny_embedder), "--input", text, *output]) == 0
     rows = [json.loads(line)["vector"] for line in capfd.readouterr().out.rstrip("\n").split("\n")]
     assert np.allclose(rows, Encoder.load(tiny_embedder).features(LINES), atol=1e-5)
 

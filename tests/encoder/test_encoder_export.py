@@ -125,8 +125,21 @@ def test_a_bundle_without_weights_classifies_as_before(
     assert not (tmp_path / "small" / "model.safetensors").exists()
     found = [str(p) for p in Encoder.load(tmp_path / "small").classify(WORDS)]
     assert found == [str(p) for p in Encoder.load(copy).classify(WORDS)]
-    with pytest.raises(CheckpointError, match="holds no model"):
+    with pytest.raises(
+        CheckpointError, match=r"without model\.safetensors, from which torch computes this; use the bu"
+    ):
         Encoder.load(tmp_path / "small", engine="torch")
+
+
+def test_a_number_type_that_this_processor_cannot_compute_means_torch_where_there_are_weights(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_encoder(open_bundle(copy), dtype="float32", valid=None)
+    monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda *device: {"int8"})
+    assert Encoder.load(copy).engine.description == "torch float32 on cpu"
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(ConfigError, match=r"is exported as float32, which CTranslate2 .* cannot compute on this cpu"):
+        Encoder.load(copy)
 
 
 def test_an_engine_that_is_not_there_is_refused(copy: Path, tmp_path: Path, exported_bundle: Path) -> None:
@@ -136,7 +149,7 @@ def test_an_engine_that_is_not_there_is_refused(copy: Path, tmp_path: Path, expo
     assert Encoder.load(exported_bundle).engine.description.startswith("torch")  # a translator's export has no states
     small = shutil.copytree(exported_bundle, tmp_path / "small", ignore=lambda *_: ["model.safetensors"])
     with pytest.raises(
-        CheckpointError, match=r"without model\.safetensors, and a translator's encoder is computed from"
+        CheckpointError, match=r"without model\.safetensors, from which torch computes this; use the bu"
     ):
         Encoder.load(small)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -162,6 +164,13 @@ def test_what_is_no_list_of_texts_is_refused(encoder: Encoder, tiny_tagger: Path
             call(texts)
     with pytest.raises(ConfigError, match="an encoder takes a list of texts; give a column of strings"):
         tagger.tag("ba be")
+
+
+def test_without_torch_the_pip_line_is_named(tiny_classifier: Path) -> None:
+    load = f"from yiwen import Encoder; Encoder.load({str(tiny_classifier / 'best')!r})"
+    program = f"import sys; sys.modules['torch'] = None; {load}"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert "MissingDependencyError: the torch engine needs torch: pip install 'yiwen[train]'" in result.stderr
 
 
 def test_a_translator_is_an_encoder_too(tiny_run: TinyRun) -> None:

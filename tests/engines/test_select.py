@@ -111,7 +111,7 @@ def test_without_torch_both_ways_out_are_named(tiny_run: TinyRun, exported_bundl
     assert f"where torch is installed, make an exported engine with `yiwen export {tiny_run.best} --to" in str(
         caught.value
     )
-    with pytest.raises(MissingDependencyError, match="or leave engine, device and dtype out to use the exported"):
+    with pytest.raises(MissingDependencyError, match="or leave engine, device, dtype, sampling and ensemble out to"):
         opened(exported_bundle, dtype="float32")
 
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from yiwen.bundle import EXPORTED, WEIGHTS, Bundle, open_bundle
 from yiwen.engines.engine import Sentences, longest_first
-from yiwen.engines.select import ENGINES, check_means, settled
-from yiwen.errors import CheckpointError, ConfigError, expect
+from yiwen.engines.select import ENGINES, check_means, obstacle_of, settled
+from yiwen.errors import CheckpointError, ConfigError, expect, needing
 from yiwen.stop import StopFlag, poll
 from yiwen.tasks.config import Pooling
 from yiwen.text.chinese import rewritten
@@ -80,7 +80,8 @@ class Encoder:
         Args:
             folder: The bundle, or a run: then its best model.
             engine: `torch`, `ctranslate2` (the bundle must have been exported; the last layer alone), or `auto`: the
-                exported engine where there is one and nothing below asks for another, else torch.
+                exported engine where there is one, this processor can compute it and nothing below asks for another,
+                else torch.
             device: `auto`, `cpu`, `cuda`.
             dtype: `auto`: as exported, or float32. `float32` (the reference) and `bf16` mean torch.
             threads: Processor threads; 0 for all.
@@ -88,6 +89,7 @@ class Encoder:
         Raises:
             CheckpointError: If anything is wrong with the bundle.
             ConfigError: If engine, device, dtype or threads is not available.
+            MissingDependencyError: If torch is needed and not installed.
         """
         check_means(dtype, threads)
         bundle = open_bundle(folder)
@@ -98,7 +100,8 @@ class Encoder:
                 f"engine={engine!r} with dtype={dtype!r} is not to be had; use 'auto' or 'torch', or, where `yiwen "
                 "export` has made one of an encoder, 'ctranslate2' with the number type it was exported in"
             )
-        if engine == "ctranslate2" or (engine == dtype == "auto" and has_export and device in ("auto", "cpu")):
+        is_free = engine == dtype == "auto" and has_export and device in ("auto", "cpu")
+        if engine == "ctranslate2" or (is_free and not (obstacle_of(bundle) and (bundle.folder / WEIGHTS).is_file())):
             from yiwen.engines.ct2_encoder import CT2Encoder
             from yiwen.engines.exported import check_origin
 
@@ -106,12 +109,11 @@ class Encoder:
             where, n_layers = "cpu" if device == "auto" else device, info.model.n_encoder_layers
             found = CT2Encoder(exported, subword=bundle.source, n_layers=n_layers, device=where, threads=threads)
             return cls(bundle, found)
-        if info.task == "translate" and not (bundle.folder / WEIGHTS).is_file():
-            raise CheckpointError(
-                f"{bundle.folder} was exported without {WEIGHTS}, and a translator's encoder is computed from them; "
-                "use the bundle that it was exported from"
-            )
-        from yiwen.engines.encoders import TorchEncoder, load_encoder
+        if exported.is_dir() and not (bundle.folder / WEIGHTS).is_file():
+            remedy = "from which torch computes this; use the bundle that it was exported from"
+            raise CheckpointError(f"{bundle.folder} was exported without {WEIGHTS}, {remedy}")
+        with needing("the torch engine needs torch", extra="train"):
+            from yiwen.engines.encoders import TorchEncoder, load_encoder
 
         place, number_type = settled(device=device, dtype=dtype, threads=threads)
         return cls(bundle, TorchEncoder(load_encoder(bundle), device=place, dtype=number_type))

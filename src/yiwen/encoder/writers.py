@@ -16,12 +16,12 @@ Write = Callable[[Iterable[np.ndarray], BinaryIO], None]
 
 
 def writer_of(path: Path | None) -> Write:
-    """How vectors are written to a file, by its suffix; lines of JSON where there is none.
+    """How vectors are written: to a file by its suffix, to stdout (None or `-`) as lines of JSON.
 
     Raises:
         ConfigError: If the suffix is none of them.
     """
-    suffix = ".jsonl" if path is None else path.suffix.lower()
+    suffix = ".jsonl" if path is None or str(path) == "-" else path.suffix.lower()
     if suffix not in WRITERS:
         raise ConfigError(f"--output {path} has none of the suffixes {', '.join(WRITERS)}; rename it")
     return WRITERS[suffix]

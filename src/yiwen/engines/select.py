@@ -90,7 +90,7 @@ def open_engine(
             raise ConfigError(f"dtype={dtype!r} with engine='ctranslate2': {remedy}")
         return Opened(engine=_exported(bundle, device=device, threads=threads), n_at_once=2)
     elif engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
-        obstacle = _obstacle(bundle)
+        obstacle = obstacle_of(bundle)
         has_trained = (bundle.folder / WEIGHTS).is_file() and find_spec("torch") is not None
         if not obstacle or not has_trained:  # it says itself what it cannot do
             trained = replace(bundle, folder=bundle.folder.absolute())  # it is read when terms come: elsewhere by then
@@ -113,7 +113,7 @@ def check_means(dtype: str, threads: int) -> None:
         raise ConfigError(f"threads={threads!r}; use 1 to {hardware.MAX_THREADS}, or 0 for all cores")
 
 
-def _obstacle(bundle: Bundle) -> str:
+def obstacle_of(bundle: Bundle) -> str:
     """Why the exported model cannot do what is asked of it here; empty where it can."""
     from ctranslate2 import get_supported_compute_types
 
@@ -169,7 +169,7 @@ def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, others: Seq
         make = f"make an exported engine with `yiwen export {bundle.folder} --to ctranslate2`"
         remedy = f"where torch is installed, {make} and use the bundle that then holds one"
         if (bundle.folder / EXPORTED).is_dir():
-            remedy = "leave engine, device and dtype out to use the exported engine that the bundle holds"
+            remedy = "leave engine, device, dtype, sampling and ensemble out to use the bundle's exported engine"
         raise MissingDependencyError(f"the torch engine needs torch: pip install 'yiwen[train]'; or {remedy}")
     from yiwen.engines.torch_engine import TorchEngine
 
