@@ -304,7 +304,9 @@ def test_who_does_not_read_the_answer_is_cut_off(service: Callable[..., Service]
     noted("S2", f"{n} callers who read nothing of 60 answers", still_open=0)
 
 
-def test_callers_who_leave_give_their_places_back(service: Callable[..., Service]) -> None:
+def test_callers_who_leave_give_their_places_back(
+    service: Callable[..., Service], caplog: pytest.LogCaptureFixture
+) -> None:
     n, n_at_once, seed = size(60, long=400), 20, 5
     running_service = service(queue_requests=n_at_once)
     slow = slowed(running_service)
@@ -333,6 +335,7 @@ def test_callers_who_leave_give_their_places_back(service: Callable[..., Service
     assert n_begun == 1
     assert n_waiting == 0
     assert f'yiwen_requests_total{{path="/v1/translate",status="499"}} {n}.0' in counted
+    assert [record.message for record in caplog.records if record.exc_info] == []
 
 
 def test_an_answer_that_takes_too_long_is_given_up(service: Callable[..., Service]) -> None:
