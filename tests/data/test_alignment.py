@@ -78,3 +78,17 @@ def test_characters_that_others_take_for_line_ends_are_named(tmp_path: Path, sep
     tgt[49] = tgt[49] + separator + tgt.pop(50)
     message = written(tmp_path, src, tgt)
     assert f"a.de holds 1 x {name}, first in line 50 (just the number missing)" in message
+
+
+def test_each_carriage_return_before_that_of_the_line_end_is_counted(tmp_path: Path) -> None:
+    src, tgt = sentences(300)
+    message = written(tmp_path, src, [f"{line}\r\r" for line in tgt[:299]])  # as of a file that was converted twice
+    assert "a.de holds 299 x lone carriage return, first in line 1; only LF" in message
+
+
+def test_they_are_counted_and_placed_in_long_files_too(tmp_path: Path) -> None:
+    tgt = ["a"] * 60_000
+    tgt[2], tgt[54_320], tgt[57_000] = "a\fb", "a\x00b\fc", "a\x00b"
+    message = written(tmp_path, [*tgt, "a"], tgt)
+    assert "a.de holds 2 x NUL byte, first in line 54321" in message
+    assert "a.de holds 2 x form feed or vertical tab, first in line 3" in message

@@ -48,6 +48,15 @@ def test_lengths_come_from_the_store() -> None:
     assert lengths.fingerprint == "f"
 
 
+@pytest.mark.parametrize(("targets", "n_tokens"), [("label", [1, 1, 1]), ("tags", [3, 4, 2]), ("none", [3, 4, 2])])
+def test_an_update_counts_a_label_once_and_tags_and_plain_text_by_their_subwords(
+    targets: str, n_tokens: list[int]
+) -> None:
+    store = fake_store(0.0)
+    store.targets = targets
+    assert (lengths_of(store).tgt + 1).tolist() == n_tokens
+
+
 def test_without_sampling_a_batch_is_what_is_stored() -> None:
     batch = load_batch(fake_store(0.0), np.array([2, 0]), seed=7)
     assert batch.src_ids.tolist() == [[102, 3, 0], [97, 98, 3]]
@@ -65,6 +74,8 @@ def test_a_side_that_sampling_makes_too_long_is_taken_as_stored() -> None:
     batch = load_batch(fake_store(0.5), np.array([1, 2]), seed=4, max_tokens=7)
     assert batch.src_ids.tolist() == [[99, 99, 100, 100, 101, 101, 3], [102, 102, 3, 0, 0, 0, 0]]
     assert batch.tgt_out.tolist() == [[99, 100, 101, 3], [102, 102, 102, 3]]
+    batch = load_batch(fake_store(0.5), np.array([1]), seed=4, max_tokens=6)  # of which eos is one
+    assert batch.src_ids.tolist() == [[99, 100, 101, 3]]
 
 
 def test_a_made_up_batch_has_the_shape_asked_for() -> None:

@@ -6,6 +6,7 @@ import io
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,7 +73,7 @@ def store(tiny_run: TinyRun) -> Store:
 
 
 def rules(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    for line in (folder / FILE).read_text(encoding="utf-8").removesuffix("\n").split("\n"):
+    for line in (folder / FILE).read_bytes().decode().removesuffix("\n").split("\n"):
         token, _, names = line.partition("\t")
         yield token, names.split(" ")
 
@@ -113,6 +114,18 @@ def test_frequent_targets_bytes_punctuation_and_special_pieces_are_always_allowe
     assert not any(set(allowed.tolist()) & always for allowed in shortlist.allowed)  # nothing is said twice
 
 
+def test_a_word_of_many_meanings_may_become_each_of_them_and_what_is_always_allowed_takes_no_place(
+    text: Text, words: dict[int, int]
+) -> None:
+    word, meanings = next(iter(words)), list(words.values())
+    pairs = [([word], [meaning]) for meaning in meanings for _ in range(6 if meaning in meanings[:2] else 2)]
+    many: Any = Text(text.source, pairs)
+    assert set(build_shortlist(many, n_frequent=0).allowed[word].tolist()) == {*meanings, word}
+    shortlist = build_shortlist(many, n_best=5, n_frequent=2)
+    assert {*meanings[:2]} < set(shortlist.always.tolist())
+    assert len(set(shortlist.allowed[word].tolist()) & {*meanings[2:]}) == 5
+
+
 def test_large_text_is_sampled_and_the_result_is_always_the_same(text: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexical, "MAX_CELLS", 12 * 50)
     first, again = (build_shortlist(text, n_best=1, n_frequent=0) for _ in range(2))  # type: ignore[arg-type]
@@ -138,6 +151,15 @@ def test_the_file_has_a_line_for_what_is_always_allowed_and_one_for_each_source(
     write_shortlist(tmp_path, Shortlist(np.array([2, 3]), tuple(allowed)), source=vocabulary, target=vocabulary)
     p270, p271, p272, p273, p280 = vocabulary.pieces([270, 271, 272, 273, 280])
     assert list(rules(tmp_path)) == [("", ["<s>", "</s>"]), (p270, [p271, p272]), (p280, [p273])]
+
+
+def test_sources_are_named_by_their_own_vocabulary_and_targets_by_theirs(
+    vocabulary: Subword, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = train_subword(lambda: ["one two"] * 9, TokenizerConfig(kind="bpe", vocab_size=270))[1]
+    monkeypatch.setattr(module, "vocabulary", lambda side: ["a", "b"] if side is vocabulary else ["A", "B"])
+    write_shortlist(tmp_path, Shortlist(np.array([0]), (np.array([1]),) * 2), source=vocabulary, target=other)
+    assert list(rules(tmp_path)) == [("", ["A"]), ("a", ["B"]), ("b", ["B"])]
 
 
 def test_a_piece_with_a_blank_cannot_be_written_and_is_left_out(

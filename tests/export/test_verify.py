@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -11,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from tiny_model import TinyRun
+from tiny_model import TinyRun, tampered
 from yiwen.bundle import Bundle, open_bundle
+from yiwen.data.store import TextPairs
 from yiwen.errors import ExportError
 from yiwen.evaluation.metrics import quick_score
-from yiwen.export.verify import TestSet, choose_golden, compare_exactly, compare_quality
+from yiwen.export.verify import TestSet, choose_golden, compare_exactly, compare_quality, make_test_set
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
 from yiwen.text.reading import Reading
@@ -79,15 +81,22 @@ def test_a_translation_that_is_cut_where_the_other_ends_is_another_one() -> None
 
 
 def test_the_golden_sentence_is_that_of_usual_length_whose_least_sure_token_is_the_surest() -> None:
-    # Of 3 and of 30 subwords: surer, but too short and too long. Of 5: its translation is empty.
-    outputs = {3: (5,), 4: (5, 7), 5: (), 28: (6, 5), 29: (6, 6), 30: (5,)}
+    # Of 3 and of 30 subwords: surer, but too short and too long. Of 5: its translation is empty. Of 27: surer in all.
+    outputs = {3: (6,), 4: (5, 7), 5: (), 27: (5,), 28: (6, 5), 29: (6, 6), 30: (6,)}
     engine: Any = SimpleNamespace(
         greedy=lambda sources: [outputs[len(ids)] for ids in sources],
         score=Told([], {5: -2.0, 6: -1.5, 7: -3.0}).score,
     )
     golden = choose_golden(engine, [[8] * length for length in outputs])
     assert (golden.source, golden.output, golden.log_probs) == ((8,) * 29, (6, 6), (-1.5, -1.5, -1.0))
-    assert choose_golden(engine, [[8] * 3]).output == (5,), "where there is no other"
+    assert choose_golden(engine, [[8] * 3]).output == (6,), "where there is no other"
+
+
+def test_sentences_are_verified_as_a_translator_reads_them(tiny_run: TinyRun) -> None:
+    source, reader = open_bundle(tiny_run.best).source, SimpleNamespace(read=lambda text: Reading(text.swapcase()))
+    found = make_test_set(source, TextPairs(["Deti", "Kabe"], ["a", "b"]), limit=20, reader=reader)  # type: ignore[arg-type]
+    assert [source.decode([ids])[0] for ids in found.sources[-2:]] == ["dETI", "kABE"]
+    assert (found.readings, found.references) == ([Reading("dETI"), Reading("kABE")], ["a", "b"])
 
 
 def searching(folder: Path, search: SearchConfig) -> Bundle:
@@ -120,6 +129,23 @@ def test_a_rounded_model_is_told_by_its_equal_translations_and_by_how_far_its_lo
     assert (found["n_sentences"], found["agreement"]) == (3, pytest.approx(2 / 3))
     assert found["mean_log_prob_difference"] == pytest.approx(0.1)
     assert found["largest_log_prob_difference"] == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("damage", [-math.inf, math.nan])
+def test_a_rounded_model_whose_log_probabilities_are_no_numbers_is_refused(damage: float, tiny_run: TinyRun) -> None:
+    """As of float16, where the weights are too large for it."""
+    engines: Any = Told([[300]], {}), Told([[300]], {300: damage})
+    with refused("not numbers; its weights do not fit into this dtype: export with --dtype float32"):
+        compare_quality(*engines, TestSet([[7]], [], []), bundle=searching(tiny_run.best, SearchConfig()), remedy="")
+
+
+def test_bleu_is_of_the_text_that_users_get_in_the_words_of_its_language(tiny_run: TinyRun, tmp_path: Path) -> None:
+    bundle = open_bundle(tampered(tiny_run.best, tmp_path / "zh", tgt_lang="zh"))
+    engines: Any = [Told(bundle.target.encode([text]), {}) for text in ("我们明天去,他们不去.", "我们明天来,他们不去.")]
+    test_set = TestSet([[7]], [Reading("Deti gedi.")], ["我们明天去，他们不去。"])
+    found = compare_quality(*engines, test_set, bundle=bundle, remedy="")
+    assert found["bleu_trained"] == pytest.approx(100)
+    assert 50 < found["bleu_exported"] < 90
 
 
 def test_rounding_may_cost_three_tenths_of_bleu_on_a_thousand_lines(tiny_run: TinyRun) -> None:

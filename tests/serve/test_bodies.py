@@ -214,6 +214,7 @@ def test_zeros_before_the_length_of_a_document_open_no_door(address: str) -> Non
     [
         (413, request(T, content_length="5000000")),
         (413, chunked(b"4C4B40\r\n")),
+        (413, chunked(b"4C4B40\r\n").replace(b"host:", b"connection: close\r\nhost:")),
         (415, request(T, content_length="5000000", content_encoding="gzip", connection="close")),
         (404, request("/nothing", content_length="5000000", connection="close")),
         (403, request(T, content_length="5000000", origin="https://x.example", connection="close")),

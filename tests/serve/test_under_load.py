@@ -304,7 +304,24 @@ def test_who_does_not_read_the_answer_is_cut_off(service: Callable[..., Service]
     noted("S2", f"{n} callers who read nothing of 60 answers", still_open=0)
 
 
-def test_callers_who_leave_give_their_places_back(service: Callable[..., Service]) -> None:
+@pytest.mark.skipif(not hasattr(socket, "TCP_NOTSENT_LOWAT"), reason="the system does not tell what it holds back")
+def test_who_reads_slowly_but_steadily_gets_all_of_the_answer(service: Callable[..., Service]) -> None:
+    asked = request("/openapi.json", method="GET")
+    with running(service(receive_s=1.0)) as address:
+        n_bytes = 60 * len(httpx.get(f"{address}/openapi.json").content)  # more than the system holds for a reader
+        with connect(address) as sock:
+            sock.sendall(asked * 59 + request("/openapi.json", method="GET", connection="close"))
+            for _ in range(50):  # 300 KB a second, a hundred times what is asked for
+                n_bytes -= len(sock.recv(15_000, socket.MSG_WAITALL))
+                time.sleep(0.05)
+            while chunk := sock.recv(1 << 20):
+                n_bytes -= len(chunk)
+    assert n_bytes < 0, "with their heads"
+
+
+def test_callers_who_leave_give_their_places_back(
+    service: Callable[..., Service], caplog: pytest.LogCaptureFixture
+) -> None:
     n, n_at_once, seed = size(60, long=400), 20, 5
     running_service = service(queue_requests=n_at_once)
     slow = slowed(running_service)
@@ -333,6 +350,7 @@ def test_callers_who_leave_give_their_places_back(service: Callable[..., Service
     assert n_begun == 1
     assert n_waiting == 0
     assert f'yiwen_requests_total{{path="/v1/translate",status="499"}} {n}.0' in counted
+    assert [record.message for record in caplog.records if record.exc_info] == []
 
 
 def test_an_answer_that_takes_too_long_is_given_up(service: Callable[..., Service]) -> None:

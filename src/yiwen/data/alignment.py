@@ -16,7 +16,7 @@ from yiwen.data import lines
 from yiwen.errors import DataError
 
 _BREAKS: Final = (
-    ("lone carriage return", re.compile(rb"\r(?!\n)")),
+    ("lone carriage return", re.compile(rb"\r")),
     ("NUL byte", re.compile(rb"\x00")),
     ("U+2028 or U+0085 line separator", re.compile(rb"\xe2\x80[\xa8\xa9]|\xc2\x85")),
     ("form feed or vertical tab", re.compile(rb"[\x0b\x0c]")),

@@ -66,8 +66,6 @@ class Task:
             t: Position, from 0.
             width: Rows per sentence, W.
         """
-        if not any(self.prefixes):
-            return
         for place, sentence in enumerate(sentences):
             if t < len(self.prefixes[sentence]):
                 rows = slice(place * width, (place + 1) * width)

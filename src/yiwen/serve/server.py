@@ -109,6 +109,9 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            # Else megabytes wait in the system, which does not tell whether any of them leave.
+            if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+                transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 65_536)
             self._timers = {"receiving": self.loop.call_later(receive_s, self._refuse, too_slow)}
 
         def data_received(self, data: bytes) -> None:
