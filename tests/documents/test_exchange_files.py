@@ -245,6 +245,18 @@ def test_a_target_that_says_nothing_is_filled(empty: str) -> None:
     assert translated_here(said, "xliff", tgt_lang="de").decode() == said
 
 
+@pytest.mark.parametrize("empty", ["<seg></seg>", "<seg/>", "<seg> </seg>", ""])
+def test_a_variant_that_says_nothing_is_filled(empty: str) -> None:
+    memory = (
+        '<tmx version="1.4"><header srclang="en"/><body><tu><prop type="x">y</prop>'
+        '<tuv xml:lang="de" changeid="me">{}</tuv><tuv xml:lang="en"><seg>a dog</seg></tuv></tu></body></tmx>'
+    )
+    out = translated_here(memory.format(empty), "tmx", tgt_lang="de").decode()
+    assert out == memory.format("<seg>A DOG</seg>")
+    said = memory.format("<seg>Hund</seg>")
+    assert translated_here(said, "tmx", tgt_lang="de").decode() == said
+
+
 def test_a_filled_unit_is_no_longer_approved() -> None:
     source = ONE.replace('id="1"', "id=\"1\" approved='yes'").format("<source>a b</source>")
     assert '<trans-unit id="1" approved="no">' in translated_here(source, "xliff", tgt_lang="de").decode()

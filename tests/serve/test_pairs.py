@@ -282,10 +282,20 @@ def test_an_old_client_gets_a_stream_in_one_part(path: str, body: bytes, service
 
 
 def test_what_is_not_served_is_told_with_what_is(service: tuple[Service, str]) -> None:
-    known = "there is de to en, de to zh-Hans, de to zh-Hant, en to de"
-    for src, tgt in (("fr", "de"), ("zh-CN", "zh-TW")):
-        with pytest.raises(ApiError, match=f"'{src}' to '{tgt}' is not translated here; {known}"):
+    all_of_them, from_chinese_first = "de to en, de to zh-Hans, de to zh-Hant, en to de", "zh-Hans to de, zh-Hans to en"
+    for src, tgt, known in (("fr", "de", all_of_them), ("zh-CN", "zh-TW", from_chinese_first)):
+        with pytest.raises(ApiError, match=f"'{src}' to '{tgt}' is not translated here; there is {known}"):
             service[0].pairs.way(src, tgt)
+
+
+def test_of_many_pairs_thirty_are_told_those_from_the_language_first() -> None:
+    hop: Any = Hop(Translation("b", 0.0))
+    pairs = Pairs({("en", f"x{n:02}"): hop for n in range(40)} | {("zz", "en"): hop})
+    with pytest.raises(ApiError) as refused:
+        pairs.way("zz", "fr")
+    told = str(refused.value).partition("there is ")[2]
+    assert told.startswith("zz to en, ") and told.count(" to ") == 30
+    assert told.endswith(f" and {len(pairs.ways) - 30} more")
 
 
 def test_chinese_is_served_in_both_scripts_by_one_model_and_engine(service: tuple[Service, str]) -> None:

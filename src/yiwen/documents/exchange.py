@@ -151,7 +151,7 @@ def _with_gaps_filled(target: Sequence[Piece], source: Sequence[Piece]) -> Itera
 
 
 def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
-    """TMX: a unit without a variant in the target language gets one.
+    """TMX: a unit without a variant in the target language gets one, and an empty one is filled.
 
     Args:
         source: The document.
@@ -168,16 +168,22 @@ def tmx(source: str, *, src_lang: str, tgt_lang: str) -> list[Part]:
 
 
 def _with_variant(pieces: Sequence[Piece], src_lang: str, tgt_lang: str) -> Iterator[Part]:
-    """A unit of TMX, with a variant in the target language behind the one that it is made from."""
+    """A unit of TMX with a variant in the target language: one that is there and empty, or one behind its source."""
     starts = [number for number, piece in enumerate(pieces) if piece.opens("tuv")]
     languages = [_language(pieces[start]) for start in starts]
-    place = best_match(languages, src_lang) if best_match(languages, tgt_lang) is None else None
+    place, there = best_match(languages, src_lang), best_match(languages, tgt_lang)
     start, end = (0, 0) if place is None else (starts[place], end_of(pieces, starts[place]))
     variant = pieces[start:end]
     first, last = _children(variant).get("seg", (0, 1))
-    yield source_of(pieces[:end]) + f'<tuv xml:lang="{escape_html(tgt_lang)}"><seg>'
-    yield from _running(variant[first + 1 : last - 1])
-    yield "</seg></tuv>" + source_of(pieces[end:])
+    begin, stop, before, after = end, end, f'<tuv xml:lang="{escape_html(tgt_lang)}"><seg>', "</seg></tuv>"
+    if there is not None:
+        target = pieces[starts[there] : end_of(pieces, starts[there])]
+        begin, stop = (starts[there] + number for number in _children(target).get("seg", (len(target) - 1,) * 2))
+        before, after = "<seg>", "</seg>"
+    yield source_of(pieces[:begin]) + before
+    if not any(piece.text.strip() for piece in pieces[begin:stop]):
+        yield from _running(variant[first + 1 : last - 1])
+    yield after + source_of(pieces[stop:])
 
 
 def _language(variant: Piece) -> str:

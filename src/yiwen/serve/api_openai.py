@@ -13,7 +13,7 @@ from starlette.responses import Response
 from yiwen.plan import between
 from yiwen.serve.call import Call
 from yiwen.serve.endpoint import Dialect, Endpoint
-from yiwen.serve.errors import ApiError
+from yiwen.serve.errors import ApiError, listed
 from yiwen.serve.pairs import Way
 from yiwen.serve.streaming import by_sentence, streamed
 from yiwen.stop import StopFlag
@@ -139,7 +139,7 @@ def _names(call: Call) -> dict[str, Way]:
 def _way(call: Call, name: str) -> Way:
     if way := _names(call).get(name):
         return way
-    raise ApiError(404, "model_not_found", f"there is no model {name!r}; there is {', '.join(sorted(_names(call)))}")
+    raise ApiError(404, "model_not_found", f"there is no model {name!r}; there is {listed(sorted(_names(call)))}")
 
 
 def _model(name: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 from pydantic import ValidationError
@@ -45,6 +46,12 @@ def refusal_of(error: Exception, request_id: str | None) -> ApiError:
             return ApiError(507, "disk", "the service's disk is full; tell whoever runs it, and send this again later")
     LOG.exception("failed", extra={"request_id": request_id})
     return ApiError(500, "internal", "something failed here; the log of the service says where")
+
+
+def listed(names: Sequence[str]) -> str:
+    """What there is instead, for a message: the first thirty names, and how many more there are."""
+    more = f" and {len(names) - 30} more" if len(names) > 30 else ""
+    return ", ".join(names[:30]) + more
 
 
 def _explain(error: ValidationError) -> str:

@@ -15,7 +15,7 @@ from yiwen.documents import web
 from yiwen.errors import ConfigError
 from yiwen.search.config import SearchConfig
 from yiwen.serve.batcher import SharedEngine
-from yiwen.serve.errors import ApiError
+from yiwen.serve.errors import ApiError, listed
 from yiwen.stop import StopFlag
 from yiwen.text.langid import detect, is_in
 from yiwen.text.languages import base, canonical, name_of
@@ -171,7 +171,8 @@ class Pairs:
         """
         if way := self.ways.get((self.code(src), self.code(tgt))):
             return way
-        known = ", ".join(f"{a} to {b}" for a, b in sorted(self.ways))
+        from_here_first = sorted(self.ways, key=lambda pair: (pair[0] != self.code(src), pair))
+        known = listed([f"{a} to {b}" for a, b in from_here_first])
         raise ApiError(400, "language", f"{src[:35]!r} to {tgt[:35]!r} is not translated here; there is {known}")
 
     def check(self, src: str, tgt: str) -> None:
