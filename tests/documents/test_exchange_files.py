@@ -224,6 +224,18 @@ def test_no_two_words_become_one_at_a_line_break_of_any_program(code: str) -> No
     assert f'<tuv xml:lang="de"><seg>ONE DOG{code}TWO CATS</seg></tuv>' in out
 
 
+def test_a_line_break_in_the_original_data_of_a_code_is_one() -> None:
+    """XLIFF 2.1, 4.3.1.11 (dataRef); the same id is something else in another unit."""
+    unit = '<unit id="{}"><originalData><data id="d1">{}</data></originalData>{}</unit>'
+    code = '<ph id="1" dataRef="d1"/>'
+    segment = f"<segment><source>one dog{code}two cats</source></segment>"
+    broken, bold = unit.format(1, "&lt;br/&gt;", segment), unit.format(2, "&lt;wbr/&gt;", segment)
+    file = '<xliff version="2.0" srcLang="en"><file id="f">{}</file></xliff>'
+    assert texts_of(file.format(broken + bold), "xliff") == ["one dog two cats", "one dogtwo cats"]
+    out = translated_here(file.format(broken), "xliff", tgt_lang="de").decode()
+    assert f"<target>ONE DOG{code}TWO CATS</target>" in out
+
+
 @pytest.mark.parametrize("between", ["", " "])
 def test_no_word_comes_between_line_breaks_in_a_row(between: str) -> None:
     codes = f'<ph id="1">&lt;mq:ch val="&#10;" /&gt;</ph>{between}<ph id="2">&lt;mq:ch val="&#10;" /&gt;</ph>'

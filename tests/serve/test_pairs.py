@@ -294,7 +294,8 @@ def test_of_many_pairs_thirty_are_told_those_from_the_language_first() -> None:
     with pytest.raises(ApiError) as refused:
         pairs.way("zz", "fr")
     told = str(refused.value).partition("there is ")[2]
-    assert told.startswith("zz to en, ") and told.count(" to ") == 30
+    assert told.startswith("zz to en, ")
+    assert told.count(" to ") == 30
     assert told.endswith(f" and {len(pairs.ways) - 30} more")
 
 

@@ -93,7 +93,8 @@ def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
         is_locked = {*map(piece.attributes.get, ("mq:locked", "m:locked"))} & {"locked", "true"}  # by memoQ, by Phrase
         return not is_locked and {"no": False, "yes": True}.get(piece.attributes.get("translate", ""), wanted[-1])
 
-    for inner in elements(xml_pieces(source), lambda piece: piece.opens("trans-unit", "segment") and is_wanted(piece)):
+    pieces = _with_lines(xml_pieces(source))
+    for inner in elements(pieces, lambda piece: piece.opens("trans-unit", "segment") and is_wanted(piece)):
         piece, is_alone = inner[0], len(inner) == 1
         if is_alone and piece.kind == "open":
             wanted.append(is_wanted(piece))
@@ -107,6 +108,21 @@ def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
         elif piece.kind == "close":
             wanted.pop()
         out += [piece.raw] if is_alone else _if_wanted(_with_target(inner), inner)
+    return out
+
+
+def _with_lines(pieces: Sequence[Piece]) -> list[Piece]:
+    """Pieces whose codes say of themselves that they break a line where their original data does (XLIFF 2, dataRef)."""
+    out, lines, data = list[Piece](), set[str](), ""
+    for piece in pieces:
+        if piece.opens("unit"):
+            lines.clear()
+        if piece.name == "data":
+            data = piece.attributes.get("id", "") if piece.kind == "open" else ""
+        elif data and _LINE.search(piece.raw):
+            lines.add(data)
+        is_line = piece.attributes.get("dataRef") in lines
+        out.append(piece._replace(attributes={**piece.attributes, "type": "lb"}) if is_line else piece)
     return out
 
 
@@ -222,7 +238,7 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
 
 def _code(piece: Piece, raw: str) -> Token:
     """A code of the document: a line break, one side of a pair, or a point."""
-    if _LINE.search(raw):
+    if _LINE.search(raw) or piece.attributes.get("type") == "lb":
         return Token("break", raw, raw)
     side, key = piece.name, next(filter(None, map(piece.attributes.get, ("rid", "i", "startRef", "id"))), "")
     if named := _NAMED.fullmatch(key):
