@@ -33,9 +33,7 @@ def test_a_package_holds_what_argos_reads(exported_bundle: Path, tmp_path: Path)
         assert all(inside.startswith(f"{name}/") and ".." not in inside for inside in names)
         assert not {f"{name}/model/export.json", f"{name}/model/manifest.json"} & names, "ours alone"
         metadata = json.loads(archive.read(f"{name}/metadata.json"))
-        for (
-            entry
-        ) in archive.infolist():  # equal bundles give equal packages, and other programs may read what they unpack
+        for entry in archive.infolist():  # equal bundles, equal packages; and others may read what they unpack
             assert (entry.date_time, entry.external_attr >> 16) == ((1980, 1, 1, 0, 0, 0), 0o644)
         archive.extractall(tmp_path)
     assert (metadata["from_code"], metadata["from_name"]) == ("en", "English")
