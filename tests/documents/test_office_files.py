@@ -146,7 +146,15 @@ def run_of(text: str, props: str = "") -> str:
     [
         (run_of("a ") + LINK + run_of(" dog"), ["a red dog"]),
         (run_of("page ") + field_of("PAGE", "seven") + run_of(" is here"), ["page is here"]),
-        (run_of("before") + BOX + run_of("after"), ["before", "in a box", "after"]),
+        (run_of("before ") + BOX + run_of("after"), ["in a box", "before after"]),
+        (
+            run_of("a ")
+            + "<mc:AlternateContent xmlns:mc='m'><mc:Choice>"
+            + BOX
+            + "</mc:Choice></mc:AlternateContent>"
+            + run_of("b c"),
+            ["in a box", "a b c"],
+        ),
         (run_of("we ") + "<w:proofErr/>" + run_of("are one"), ["we are one"]),
         (
             run_of("old")
@@ -237,6 +245,15 @@ def test_formatting_inside_of_what_is_around_all_words_stays_beside_a_blank_that
     out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml").decode()
     said = re.findall(r"<w:r>(<w:rPr><w:b/></w:rPr>)?<w:t[^>]*>([^<]*)", out)
     assert [run for run in said if run[1] != " "] == [("<w:rPr><w:b/></w:rPr>", "NOTE"), ("", " ON ALL THE DOGS")]
+
+
+def test_a_text_box_stays_whole_in_the_sentence_that_it_is_anchored_in() -> None:
+    data = docx_of(f"<w:p>{run_of('It was shown ')}{BOX}{run_of('that plants grow.')}</w:p>")
+    assert texts_of(data, "docx") == ["in a box", "It was shown that plants grow."]
+    out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml").decode()
+    (box,) = re.findall("<w:r><w:pict><w:txbxContent>.*?</w:pict></w:r>", out)
+    assert re.sub("<[^>]*>", "", box) == "IN A BOX"
+    assert " ".join(re.sub("<[^>]*>", "", out.replace(box, "")).split()) == "IT WAS SHOWN THAT PLANTS GROW."
 
 
 def test_a_text_that_has_no_run_leaves_the_end_of_the_link_before_it() -> None:

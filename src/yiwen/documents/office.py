@@ -1,8 +1,8 @@
 """Word, PowerPoint, Excel: paragraphs of runs. A run is a piece of text with its formatting; equal neighbours are one.
 
 The formatting of most of a paragraph is that of its text, other formatting, links and insertions are marks, pictures,
-notes and fields that show no text of the document are points. Tabs, elements or characters, and line breaks end a
-text. Whatever is not a paragraph is not looked at.
+notes, text boxes and fields that show no text of the document are points. Tabs, elements or characters, and line breaks
+end a text. Whatever is not a paragraph is not looked at. Text boxes of Word have a round of their own, before the rest.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import dropwhile
 from typing import Final
 
@@ -54,15 +54,29 @@ _SHOWN: Final = re.compile(r"\b(?:HYPERLINK|TOC)\b")
 _EMPTY: Final = re.compile(r"<(\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 
 
+def boxes(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
+    """The units of text boxes; each stands inside of the paragraph that it is anchored to, and is a point of that."""
+    if "txbxContent" not in source:
+        return [source]
+    return _in_direction(source, _of_boxes, src_lang=src_lang, tgt_lang=tgt_lang)
+
+
 def paragraphs(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
-    """The units of one part of a Word or PowerPoint file, in the direction of the target language where that is known.
+    """The units of one part of a Word or PowerPoint file, but for its text boxes."""
+    return _in_direction(source, _with_paragraphs, src_lang=src_lang, tgt_lang=tgt_lang)
+
+
+def _in_direction(
+    source: str, find: Callable[[Sequence[Piece]], Iterator[Part]], *, src_lang: str, tgt_lang: str
+) -> list[Part]:
+    """What is found in a source, in the direction of the target language where that is known.
 
     What has that direction stays as it is.
     """
     is_leftwards = scripts.is_leftwards(tgt_lang)
     if not tgt_lang or (src_lang and scripts.is_leftwards(src_lang) == is_leftwards):
-        return list(_with_paragraphs(xml_pieces(source)))
-    parts = _with_paragraphs(xml_pieces(direction.turned_tables(source, is_leftwards=is_leftwards)))
+        return list(find(xml_pieces(source)))
+    parts = find(xml_pieces(direction.turned_tables(source, is_leftwards=is_leftwards)))
     return direction.turned(parts, is_leftwards=is_leftwards, is_known=bool(src_lang))
 
 
@@ -85,6 +99,11 @@ def names(sources: Iterable[str]) -> frozenset[str]:
         literals = (said for each in filter(_ASKS.search, formulas) for said in re.findall(r'"((?:[^"]|"")*)"', each))
         found += (name.lstrip("<>=") for literal in literals for name in (literal, *literal.split(",")))
     return frozenset(line.strip().casefold() for name in found for line in re.split("\n|_x000a_", name))
+
+
+def _of_boxes(pieces: Sequence[Piece]) -> Iterator[Part]:
+    for first, *inside in elements(pieces, lambda piece: piece.opens("txbxContent")):
+        yield from (first.raw, *_with_paragraphs(inside))
 
 
 def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
@@ -149,8 +168,6 @@ def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
         elif piece.name == "ruby":  # its base is the text; how that is read says nothing in another language
             text = "".join(p.text for p in dropwhile(lambda p: p.name != "rubyBase", inner))
             yield Token("text", f"{opening}{props}{raw}{closing}", text, key=_key(props, opening))
-        elif any(p.name == "p" for p in inner):  # a text box
-            yield from (f"{opening}{props}", *_with_paragraphs(inner), closing)
         elif piece.name and piece.name not in _IGNORED:
             run = f"{opening}{props}{raw}{closing}"
             yield run if piece.name in _BREAKS else Token("point", run)

@@ -47,7 +47,9 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
     """What finds the texts of each format, by suffix; a later one is given what those before have written."""
     found: dict[str, Sequence[Parser]] = {
         "csv": (partial(tables.cells, is_tsv=False),),
-        "docx pptx": (partial(office.paragraphs, src_lang=src_lang, tgt_lang=tgt_lang),),
+        "docx pptx": tuple(
+            partial(each, src_lang=src_lang, tgt_lang=tgt_lang) for each in (office.boxes, office.paragraphs)
+        ),
         "epub": (partial(book.attributes, tgt_lang=tgt_lang), book.texts),
         "htm html": (partial(web.attributes, tgt_lang=tgt_lang), web.texts),
         "arb json": (tables.values,),
