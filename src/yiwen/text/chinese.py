@@ -153,10 +153,10 @@ def rewritten(text: str, lang: str) -> str:
     >>> rewritten("這個軟體", "zh"), rewritten("这个ＡＢＣ", "zh"), rewritten("這個軟體", "en")
     ('这个软体', '这个ABC', '這個軟體')
     """
-    if base(lang) == "zh":
-        text = _WIDE_SIGNS.sub(_half, _WIDE_LETTERS.sub(_half, text))
-    is_other = base(lang) == "zh" and is_traditional(text) != (canonical(lang) == "zh-Hant")
-    found = in_script(text, lang) if is_other else text
+    if base(lang) != "zh":
+        return text
+    text = _WIDE_SIGNS.sub(_half, _WIDE_LETTERS.sub(_half, text))
+    found = text if is_traditional(text) == (canonical(lang) == "zh-Hant") else in_script(text, lang)
     return found if len(found) == len(text) else text
 
 
