@@ -62,11 +62,9 @@ def embed(
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     """Embeddings times sqrt(d_model) plus positions (sections 3.4, 3.5): (B, L, D), in `dtype` or that of products."""
-    if isinstance(where, int) and where + ids.size(1) > config.max_len:
-        raise ValueError(
-            f"a sequence of {where + ids.size(1)} subwords is longer than max_len={config.max_len}; "
-            "split the text, or train with a larger model.max_len"
-        )
+    if isinstance(where, int) and (length := where + ids.size(1)) > config.max_len:
+        remedy = "split the text, or train with a larger model.max_len"
+        raise ValueError(f"a sequence of {length} subwords is longer than max_len={config.max_len}; {remedy}")
     x_BLD = embedding(ids) * math.sqrt(config.d_model)
     # From here to the last layer activations have one type: mixed ones would be converted at every product.
     return positions(x_BLD, where).to(dtype or compute_dtype(x_BLD))
