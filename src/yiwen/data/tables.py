@@ -117,10 +117,8 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
         indices = 0, int(tgt_column == "tgt")
     else:
         missing = " or ".join(repr(name) for name in dict.fromkeys((src_column, tgt_column)) if name not in names)
-        raise DataError(
-            f"{path}: no column {missing} in the first line {shown}; {_named_by(src_column, tgt_column)}, or give "
-            "numbers from 1 where the file has no header"
-        )
+        remedy = f"{_named_by(src_column, tgt_column)}, or give numbers from 1 where the file has no header"
+        raise DataError(f"{path}: no column {missing} in the first line {shown}; {remedy}")
     if names in ([], [""]):
         raise DataError(f"{path}: the first line is empty; it needs text, or names of columns")
     # As Excel writes in much of Europe: "A dog, a big one;Ein Hund, ein großer" has two columns, but not by commas; nor
