@@ -43,7 +43,7 @@ def _everything(
 
     def run(steps: int) -> list[Seen]:
         lengths = {"max_decoding_length": steps, "min_decoding_length": min(steps, p + 1) if p else 0}
-        every = {"patience": steps + 1, "num_hypotheses": (steps + 1) * config.beam_size}
+        every = {"patience": steps + 1, "num_hypotheses": (steps + 1) * config.beam_size}  # that it registers
         (seen,) = runtime.seen(runtime.submit([source], sums, prefix=prefix, **lengths, **every), sums)
         return [h for h in seen if h.is_possible]
 
