@@ -125,11 +125,9 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
     # has a table with tabs that is called .csv. Not as in &amp;c, &#39;s or ;)
     glued = re.search(r"((?<![\w&#])\w+|[^\w\s]);[^\s)]|\S\t\S", ",".join(names))
     is_torn = separator == "," and glued and any(n[:1] == " " for n in names[1:])
-    if max(indices) >= len(names) or is_torn:
-        raise DataError(
-            f"{path}: the first line has {len(names)} columns, {max(indices) + 1} are needed: {shown}; "
-            f"separate source and target with a {mark}"
-        )
+    if (n_needed := max(indices) + 1) > len(names) or is_torn:
+        remedy = f"separate source and target with a {mark}"
+        raise DataError(f"{path}: the first line has {len(names)} columns, {n_needed} are needed: {shown}; {remedy}")
     return *indices, False
 
 
