@@ -175,7 +175,8 @@ def scored(name: str, labels: tuple[str, ...], probabilities: Array, *, minutes:
     """Scores of the likeliest labels on a set's test texts."""
     _, gold = labelled(data_folder() / f"cls-{name}" / "test.tsv")
     predicted = [[labels[i]] for i in probabilities.argmax(axis=1).tolist()]
-    found = evaluate_labels([[g] for g in gold], predicted, labels=tuple(sorted({*gold, *labels})))
+    names = tuple(sorted({*gold, *labels}))
+    found = evaluate_labels([[g] for g in gold], predicted, labels=names, n_bootstrap=1000)
     return {"scores": found.scores, "intervals": found.intervals, "minutes": round(minutes, 2)}
 
 

@@ -15,8 +15,9 @@ from lesson import show
 
 from yiwen.data.batching import collate
 from yiwen.model.config import ModelConfig
-from yiwen.model.transformer import Transformer
 from yiwen.model.masks import attention_bias, padding_mask, target_mask
+from yiwen.model.text_encoder import embed
+from yiwen.model.transformer import Transformer
 
 config = ModelConfig(d_model=24, n_heads=3, d_ff=48, n_encoder_layers=2, n_decoder_layers=2, dropout=0.0)
 torch.manual_seed(0)
@@ -53,7 +54,7 @@ for name in ("src_ids", "tgt_in", "tgt_out"):
 
 # %%
 with torch.inference_mode():
-    x_BSD = model._embed(batch.src_ids, model.src_embedding, model.src_positions)
+    x_BSD = embed(model, batch.src_ids, model.src_embedding, model.src_positions)
     print("embedded source ", tuple(x_BSD.shape))
     src_bias = attention_bias(padding_mask(batch.src_ids, 0), x_BSD.dtype)
     for number, layer in enumerate(model.encoder.layers, 1):
@@ -83,7 +84,7 @@ show(type(model.encoder.layers[0]))
 
 # %%
 with torch.inference_mode():
-    y_BTD = model._embed(batch.tgt_in, model.tgt_embedding, model.tgt_positions)
+    y_BTD = embed(model, batch.tgt_in, model.tgt_embedding, model.tgt_positions)
     tgt_bias = attention_bias(target_mask(batch.tgt_in, 0), y_BTD.dtype)
     memories = model.decoder.project(memory_BSD)
     print("keys of the memory", tuple(memories[0].key.shape), "= (B, H, S, D / H)")

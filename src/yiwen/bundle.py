@@ -184,10 +184,8 @@ def open_bundle(folder: str | Path) -> Bundle:
     target = source if source_path == target_path else Subword.load(target_path)
     for name, subword, expected in (("src", source, info.src_vocab_size), ("tgt", target, info.tgt_vocab_size)):
         if subword.vocab_size != expected:
-            raise CheckpointError(
-                f"{folder}: the {name} subword model has {subword.vocab_size} entries, bundle.json says {expected}; "
-                "the files belong to different models"
-            )
+            sizes = f"the {name} subword model has {subword.vocab_size} entries, bundle.json says {expected}"
+            raise CheckpointError(f"{folder}: {sizes}; the files belong to different models")
     return Bundle(folder=folder, hashes=hashes, info=info, source=source, target=target)
 
 

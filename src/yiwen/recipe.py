@@ -97,10 +97,9 @@ def _check_task(recipe: Recipe) -> None:
     if task == "tag" and tokenizer.sampling:
         raise ConfigError("tokenizer.sampling cuts words anew, and task='tag' needs them as they are; leave it out")
     if task == "embed" and (tokenizer.sampling or not tokenizer.shared):
-        raise ConfigError(
-            f"tokenizer.shared={tokenizer.shared} and tokenizer.sampling={tokenizer.sampling}, but task='embed' has "
-            "one encoder for both languages, and knows a text that comes twice by its subwords; use true and 0"
-        )
+        both = f"tokenizer.shared={tokenizer.shared} and tokenizer.sampling={tokenizer.sampling}"
+        why = "task='embed' has one encoder for both languages, and knows a text that comes twice by its subwords"
+        raise ConfigError(f"{both}, but {why}; use true and 0")
 
 
 @dataclass(frozen=True)

@@ -181,9 +181,8 @@ def _is_earlier_demo(run: Path) -> bool:
     if all(path.is_dir() or path.name in ("lock", "hardware.json") for path in run.rglob("*")):  # what begins a run
         return False
     if not recipe.is_file() or f"${{{TEXT_VARIABLE}}}" not in str(read_toml(recipe).get("data", {})):
-        raise ConfigError(
-            f"{run} holds something else than a demo, which the next demo would remove; give another --run FOLDER"
-        )
+        remedy = "give another --run FOLDER"
+        raise ConfigError(f"{run} holds something else than a demo, which the next demo would remove; {remedy}")
     with one_writer(run):
         return True
 

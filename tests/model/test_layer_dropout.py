@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from yiwen.model.dropout import drawing_from, is_left_out
+from yiwen.model.text_encoder import embed
 from yiwen.model.transformer import Transformer
 
 MakeModel = Callable[..., Transformer]
@@ -46,7 +47,7 @@ def test_threads_draw_from_their_own_generator() -> None:
 @pytest.mark.parametrize("norm_order", ["pre", "post"])
 def test_a_model_without_its_layers_is_embeddings_and_last_norm(make_model: MakeModel, norm_order: str) -> None:
     model = make_model(norm_order=norm_order, layer_dropout=1 - 1e-9, dropout=0.0).train()
-    embedded = model._embed(TGT, model.tgt_embedding, model.tgt_positions)
+    embedded = embed(model, TGT, model.tgt_embedding, model.tgt_positions)
     expected = model.decoder.final_norm(embedded)
     torch.testing.assert_close(states(model, 1), expected)
 

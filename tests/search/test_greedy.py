@@ -132,7 +132,7 @@ def test_a_sentence_finds_the_same_alone_and_in_any_batch() -> None:
 
 def test_extending_takes_what_it_is_told_and_scores_it_by_the_model() -> None:
     model, config = FakeModel(), SearchConfig(beam_size=1, penalty="none")
-    [[worst]] = extend(model.step, model.start([0]), make_task([4]), config, pick=lambda rows: torch.full((1,), 3))
+    [worst] = extend(model.step, model.start([0]), make_task([4]), config, pick=lambda rows: torch.full((1,), 3))
     assert (worst.ids, worst.is_finished) == ((3, 3, 3, 3), False)
     expected = sum(random_table(0, (3,) * n)[3].item() for n in range(4))
     assert worst.log_prob == pytest.approx(expected, abs=1e-6)

@@ -74,7 +74,7 @@ def draw(n: int, seed: int, config: SearchConfig, sentence: int = 3, max_len: in
     model = FakeModel()
     pick = sampler(config, torch.Generator().manual_seed(seed))
     results = extend(model.step, model.start([sentence] * n), make_task([max_len] * n), config, pick=pick)
-    return [hypothesis.ids for [hypothesis] in results]
+    return [hypothesis.ids for hypothesis in results]
 
 
 def test_frequencies_match_the_distribution() -> None:
@@ -98,7 +98,7 @@ def test_draws_are_reproducible_from_their_generator_and_touch_no_other() -> Non
 def test_a_sample_is_scored_by_the_models_probability_not_by_the_cut_one() -> None:
     model, config = FakeModel(), SearchConfig(sampling=True, top_k=1, temperature=0.3, penalty="none")
     pick = sampler(config, torch.Generator().manual_seed(1))
-    [[best]] = extend(model.step, model.start([3]), make_task([4]), config, pick=pick)
+    [best] = extend(model.step, model.start([3]), make_task([4]), config, pick=pick)
     tokens = (*best.ids, 1) if best.is_finished else best.ids
     expected = sum(random_table(3, tokens[:t])[token].item() for t, token in enumerate(tokens))
     assert best.log_prob == pytest.approx(expected, abs=1e-6)
@@ -108,8 +108,8 @@ def test_sampling_keeps_prefixes() -> None:
     model, config = FakeModel(), SearchConfig(sampling=True)
     pick = sampler(config, torch.Generator().manual_seed(1))
     results = extend(model.step, model.start([0] * 7), make_task([5] * 7, [(4, 2)] * 7), config, pick=pick)
-    assert {hypothesis.ids[:2] for [hypothesis] in results} == {(4, 2)}
-    assert len({hypothesis.ids for [hypothesis] in results}) > 1
+    assert {hypothesis.ids[:2] for hypothesis in results} == {(4, 2)}
+    assert len({hypothesis.ids for hypothesis in results}) > 1
 
 
 def test_each_draw_of_a_row_is_independent_of_the_others() -> None:
@@ -120,5 +120,5 @@ def test_each_draw_of_a_row_is_independent_of_the_others() -> None:
     n = 4096
     pick = sampler(config, torch.Generator().manual_seed(1))
     results = extend(model.step, model.start([0] * n), make_task([2] * n), config, pick=pick)
-    counts = Counter(hypothesis.ids for [hypothesis] in results)
+    counts = Counter(hypothesis.ids for hypothesis in results)
     assert all(counts[ids] / n == pytest.approx(0.25, abs=0.03) for ids in ((2, 2), (2, 3), (3, 2), (3, 3)))

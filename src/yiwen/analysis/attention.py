@@ -114,7 +114,7 @@ def _checked(weights: Weights, src_tokens: Tokens, tgt_tokens: Tokens) -> np.nda
     if weights_TS.shape != expected or 0 in expected:
         raise ConfigError(
             f"weights have the shape {weights_TS.shape} for {expected[0]} target and {expected[1]} source tokens; "
-            f"give one row a target token and one column a source token, at least one of each"
+            "give one row a target token and one column a source token, at least one of each"
         )
     return weights_TS
 

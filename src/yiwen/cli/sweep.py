@@ -38,7 +38,5 @@ def sweep(
     told = {"folder": str(folder), "rows": [asdict(row) for row in rows]}
     print(json.dumps(told, ensure_ascii=False) if as_json else grid.table(rows))
     if failed := [row.error for row in rows if row.score is None]:
-        raise TrainingError(
-            f"{len(failed)} of {len(rows)} rows failed, the first with: {failed[0]}\n"
-            "once that is mended, the same command tries them again"
-        )
+        failures = f"{len(failed)} of {len(rows)} rows failed, the first with: {failed[0]}"
+        raise TrainingError(f"{failures}\nonce that is mended, the same command tries them again")

@@ -58,7 +58,7 @@ def split(n_train: int, n_valid: int, n_test: int, *, seed: int = 1) -> DemoCorp
         if tries > _PATIENCE:
             raise ConfigError(
                 f"n_train={n_train} shows too few words for n_valid={n_valid} and n_test={n_test} pairs of held-out "
-                f"combinations of them; raise n_train"
+                "combinations of them; raise n_train"
             )
         pair = derive(drawn(rng, all_rules()), rng)
         part = _part_of(pair, seed)

@@ -12,12 +12,8 @@ _MONTHS = "January February March April May June July August September October N
 
 def months() -> tuple[Filler, ...]:
     """in March, 三月, and 3月 before a day in digits."""
-    return tuple(_month(number, en) for number, en in enumerate(_MONTHS, 1))
-
-
-def _month(number: int, en: str) -> Filler:
-    zh = {"": words(f"{chinese_number(number)}月"), "digits": words(f"{number}月")}
-    return Filler(en, {"": words(f"~in {en}")}, zh)
+    chinese = ({"": words(f"{chinese_number(number)}月"), "digits": words(f"{number}月")} for number in range(1, 13))
+    return tuple(Filler(en, {"": words(f"~in {en}")}, zh) for en, zh in zip(_MONTHS, chinese, strict=True))
 
 
 def dates() -> tuple[Filler, ...]:
@@ -34,11 +30,8 @@ def _date(month: int, day: int) -> Filler:
 
 def years() -> tuple[Filler, ...]:
     """in 1987, 1987年."""
-    return tuple(map(_year, map(str, range(1940, 2026))))
-
-
-def _year(year: str) -> Filler:
-    return Filler(year, {"": words(f"~in {year}"), "bare": words(year)}, {"": words(f"{year}年")})
+    digits = [str(year) for year in range(1940, 2026)]
+    return tuple(Filler(n, {"": words(f"~in {n}"), "bare": words(n)}, {"": words(f"{n}年")}) for n in digits)
 
 
 def clock_times(part: str, chinese: str, first: int, last: int) -> tuple[Filler, ...]:

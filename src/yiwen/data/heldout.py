@@ -65,10 +65,8 @@ def check_held_out(pairs: tuple[list[str], list[str]], *, name: str, labels: tup
     for number, (text, target) in enumerate(zip(*pairs, strict=True), 1):
         found = labels_of(normalise(target), targets)
         if unknown := [label for label in found if label not in known]:
-            raise DataError(
-                f"{name} text {number} has the label {unknown[0]!r}, which no training text has; there are "
-                f"{', '.join(labels[:N_SHOWN])}{' ...' if len(labels) > N_SHOWN else ''}"
-            )
+            choice = f"there are {', '.join(labels[:N_SHOWN])}{' ...' if len(labels) > N_SHOWN else ''}"
+            raise DataError(f"{name} text {number} has the label {unknown[0]!r}, which no training text has; {choice}")
         if targets == "tags" and len(found) != len(normalise(text).split(" ")):
             remedy = "give one a word, no word with a blank"
             raise DataError(f"{name} sentence {number} has {len(found)} tags: {text[:60]!r}; {remedy}")

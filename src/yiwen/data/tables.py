@@ -117,21 +117,17 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
         indices = 0, int(tgt_column == "tgt")
     else:
         missing = " or ".join(repr(name) for name in dict.fromkeys((src_column, tgt_column)) if name not in names)
-        raise DataError(
-            f"{path}: no column {missing} in the first line {shown}; {_named_by(src_column, tgt_column)}, or give "
-            "numbers from 1 where the file has no header"
-        )
+        remedy = f"{_named_by(src_column, tgt_column)}, or give numbers from 1 where the file has no header"
+        raise DataError(f"{path}: no column {missing} in the first line {shown}; {remedy}")
     if names in ([], [""]):
         raise DataError(f"{path}: the first line is empty; it needs text, or names of columns")
     # As Excel writes in much of Europe: "A dog, a big one;Ein Hund, ein großer" has two columns, but not by commas; nor
     # has a table with tabs that is called .csv. Not as in &amp;c, &#39;s or ;)
     glued = re.search(r"((?<![\w&#])\w+|[^\w\s]);[^\s)]|\S\t\S", ",".join(names))
     is_torn = separator == "," and glued and any(n[:1] == " " for n in names[1:])
-    if max(indices) >= len(names) or is_torn:
-        raise DataError(
-            f"{path}: the first line has {len(names)} columns, {max(indices) + 1} are needed: {shown}; "
-            f"separate source and target with a {mark}"
-        )
+    if (n_needed := max(indices) + 1) > len(names) or is_torn:
+        remedy = f"separate source and target with a {mark}"
+        raise DataError(f"{path}: the first line has {len(names)} columns, {n_needed} are needed: {shown}; {remedy}")
     return *indices, False
 
 

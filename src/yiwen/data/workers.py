@@ -75,9 +75,8 @@ class Workers:
                 yield under_way.popleft().result()
         except BrokenProcessPool as error:
             self._stop.check("prepare")  # a signal to the whole group reached the workers too
-            raise YiwenError(
-                "a worker process of prepare died, most likely for want of memory; use fewer workers or free memory"
-            ) from error
+            remedy = "use fewer workers or free memory"
+            raise YiwenError(f"a worker process of prepare died, most likely for want of memory; {remedy}") from error
 
 
 def in_threads(calls: Sequence[Callable[[], T]], stop: StopFlag) -> list[T]:

@@ -72,24 +72,27 @@ class _Writing:
         for number in self.children[parent]:
             mark, (first, last) = self.marks[number], self.spans[number]
             between = _wrapped(self.unit, self.text[at:first], wrap)
-            inner = "" if mark.is_break or mark.is_code else self.inside(number, mark.wrap, first, last)
+            source = self._break(mark, first, last) if mark.is_break else self._marked(number, start, end)
             is_formatting = first < last and not mark.is_break  # nothing stands behind code
             if is_formatting and not between and mark.before == mark.after == closing != "":
-                out[-1] = f"{out[-1].removesuffix(closing)}{inner}{closing}"  # `**a****b**` marks nothing
-            elif mark.is_break:
-                out += [between, self._break(mark, first, last)]
+                out[-1] = out[-1].removesuffix(closing) + source.removeprefix(closing)  # `**a****b**` marks nothing
             else:
-                # No blank stands before `**`, nor `**` around nothing.
-                is_last = parent >= 0 and first == end and number == self.children[parent][-1]
-                after = mark.after.rstrip() if is_last else mark.after
-                source = f"{mark.before}{inner}{after}" if inner or mark.before != after else ""
-                is_alone = mark.start == mark.end > 0 and source and _ALONE.match(self.unit.text, mark.start - 1)
-                is_word = mark.is_code or is_alone or (mark.start, mark.end) in self.unit.keep
-                if is_word and first == last and start < end:
-                    source = self._between_words(source, start, first, end)  # it took no word
                 out += [between, source]
             at, closing = last, mark.after if is_formatting else ""
         return _joined([*out, _wrapped(self.unit, self.text[at:end], wrap)])
+
+    def _marked(self, number: int, start: int, end: int) -> str:
+        """A mark with all that it holds; what is around it holds [start, end)."""
+        mark, (first, last) = self.marks[number], self.spans[number]
+        inner = "" if mark.is_code else self.inside(number, mark.wrap, first, last)
+        # No blank stands before `**`, nor `**` around nothing.
+        is_last = mark.parent >= 0 and first == end and number == self.children[mark.parent][-1]
+        after = mark.after.rstrip() if is_last else mark.after
+        source = f"{mark.before}{inner}{after}" if inner or mark.before != after else ""
+        is_alone = mark.start == mark.end > 0 and source and _ALONE.match(self.unit.text, mark.start - 1)
+        is_word = mark.is_code or is_alone or (mark.start, mark.end) in self.unit.keep
+        took_no_word = is_word and first == last and start < end
+        return self._between_words(source, start, first, end) if took_no_word else source
 
     def _break(self, mark: Mark, first: int, last: int) -> str:
         if first == len(self.text):

@@ -102,7 +102,7 @@ def _measured(
     info, targets = encoder.bundle.info, TARGETS[encoder.bundle.info.task]
     if info.labels:
         check_held_out((test.sources, test.references), name=test.name, labels=info.labels, targets=targets)
-    texts, labels, confidences = [normalise(text) for text in test.sources], None, None
+    texts, labels, confidences = [normalise(text) for text in test.sources], None, list[float]()
     gold = [labels_of(normalise(text), targets) for text in test.references]
     began = time.perf_counter()
     if info.task == "embed":

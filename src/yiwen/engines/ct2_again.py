@@ -37,40 +37,30 @@ def _everything(
     runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig
 ) -> tuple[list[Seen], list[Seen]]:
     """All hypotheses that end within the limit, and those that go on at it (W less those that ended one before)."""
-    p, width = len(prefix), config.beam_size
-    sums = replace(config, length_penalty=0.0)
+    p, sums = len(prefix), replace(config, length_penalty=0.0)
     of_prefix = lacking = 0.0  # what the sums lack: for the prefix alone, for what goes on behind it
     ends: list[Seen] = []
 
     def run(steps: int) -> list[Seen]:
-        call = runtime.submit(
-            [source],
-            sums,
-            prefix=prefix,
-            max_decoding_length=steps,
-            min_decoding_length=min(steps, p + 1) if p else 0,
-            patience=steps + 1,
-            num_hypotheses=(steps + 1) * width,  # all
-        )
-        (seen,) = runtime.seen(call, sums)
+        lengths = {"max_decoding_length": steps, "min_decoding_length": min(steps, p + 1) if p else 0}
+        every = {"patience": steps + 1, "num_hypotheses": (steps + 1) * config.beam_size}  # that it registers
+        (seen,) = runtime.seen(runtime.submit([source], sums, prefix=prefix, **lengths, **every), sums)
         return [h for h in seen if h.is_possible]
 
     if p:
         # A forced token costs CTranslate2 nothing, and an end right behind the prefix is lost unless it is the
         # likeliest: forbid it there, and look by its log-probability whether it was among the W best.
         first = run(p + 1)
-        (row,) = runtime.score([source], [prefix])
-        *tokens, of_end = row
+        *tokens, of_end = runtime.score([source], [prefix])[0]
         of_prefix = math.fsum(tokens)
         lacking = of_prefix + math.log1p(-math.exp(min(of_end, -1e-7)))
         if limit > p and of_end > -0.01:  # too near to 1 in float32: what an end leaves is told by one of the others
             (longer,) = runtime.score([source], [first[0].ids])
             lacking = of_prefix + longer[p] - first[0].log_prob
-        if sum(h.log_prob + lacking > of_prefix + of_end for h in first) < width:
+        if sum(h.log_prob + lacking > of_prefix + of_end for h in first) < config.beam_size:
             ends.append(Seen(tuple(prefix), of_prefix + of_end, True))
     ends += [Seen(h.ids, h.log_prob + lacking, True) for h in run(limit + 1) if h.is_finished]
-    if limit <= p:
-        lacking = of_prefix
+    lacking = lacking if limit > p else of_prefix  # a prefix as long as that is all that goes on
     return ends, [Seen(h.ids, h.log_prob + lacking, False) for h in run(limit) if not h.is_finished]
 
 

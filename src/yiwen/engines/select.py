@@ -151,11 +151,10 @@ def _check_alike(bundle: Bundle, other: Bundle) -> None:
         ConfigError: If they do not, or if their languages are others.
     """
     check_pair(bundle, other)
-    if other.info.model.max_len < bundle.info.model.max_len:
-        raise ConfigError(
-            f"{other.folder} has model.max_len={other.info.model.max_len}, less than {bundle.folder} with "
-            f"{bundle.info.model.max_len}; name the one with the least first"
-        )
+    theirs, ours = other.info.model.max_len, bundle.info.model.max_len
+    if theirs < ours:
+        both = f"{other.folder} has model.max_len={theirs}, less than {bundle.folder} with {ours}"
+        raise ConfigError(f"{both}; name the one with the least first")
     for side in ("source", "target"):
         if getattr(bundle, side).fingerprint != getattr(other, side).fingerprint:
             raise ConfigError(

@@ -28,7 +28,7 @@ from yiwen.search.config import SearchConfig
 from yiwen.search.constraints import constrained_search
 from yiwen.search.ensemble import MemberStates, mean_of, together
 from yiwen.search.greedy import extend, greedy_search
-from yiwen.search.hypothesis import Hypothesis
+from yiwen.search.hypothesis import Hypothesis, best_first
 from yiwen.search.sampling import Pick, sampler
 from yiwen.search.step import StepFn, Task
 from yiwen.stop import StopFlag, poll
@@ -181,8 +181,8 @@ class TorchEngine:
         step, state = self._start(sources)
         task = self._task(sources, prefixes, config)
         if config.sampling:
-            flat = [single for (single,) in extend(step, state, task, config, pick=pick)]
-            return [sorted(flat[i : i + copies], key=lambda h: -h.score) for i in range(0, len(flat), copies)]
+            flat = extend(step, state, task, config, pick=pick)
+            return [best_first(flat[i : i + copies]) for i in range(0, len(flat), copies)]
         if config.beam_size == 1 and watch is None:
             return greedy_search(step, state, task, config)
         return beam_search(step, state, task, config, watch=watch)

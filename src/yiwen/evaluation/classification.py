@@ -37,12 +37,7 @@ class Classification:
 
 
 def evaluate_labels(
-    gold: Labels,
-    predicted: Labels,
-    *,
-    labels: tuple[str, ...],
-    confidences: Sequence[float] | None = None,
-    n_bootstrap: int = 1000,
+    gold: Labels, predicted: Labels, *, labels: tuple[str, ...], confidences: Sequence[float] = (), n_bootstrap: int
 ) -> Classification:
     """Score predictions.
 
@@ -77,7 +72,7 @@ def evaluate_labels(
     drawn = [scores(np.bincount(draw, minlength=n_texts)) for draw in draws]
     bounds = {name: np.percentile([one[name] for one in drawn], [2.5, 97.5]).tolist() for name in found if drawn}
     intervals = {name: (low, high) for name, (low, high) in bounds.items()}
-    bins = _bins(gold, predicted, confidences) if confidences is not None else ()
+    bins = _bins(gold, predicted, confidences) if confidences else ()
     if bins:
         found["calibration_error"] = 100 * (sum(n * abs(mean - right) for n, mean, right in bins) / n_texts)
     table = tuple(map(tuple, confusion(once).tolist()))

@@ -81,11 +81,9 @@ def packed_attention(q_1HQK: Tensor, k_1HMK: Tensor, v_1HMK: Tensor, packed: Pac
     from torch.nn.attention.varlen import varlen_attn  # brings torch's compiler: as long as all else of torch to import
 
     q_QHK, k_MHK, v_MHK = (x[0].transpose(0, 1) for x in (q_1HQK, k_1HMK, v_1HMK))
-    queries, keys = packed.queries, packed.keys
+    sentences = packed.queries.starts, packed.keys.starts, packed.queries.longest, packed.keys.longest
     window = (-1, 0) if packed.is_causal else (-1, -1)  # how far it may look back and ahead, -1: without an end
-    out_QHK = varlen_attn(
-        q_QHK, k_MHK, v_MHK, queries.starts, keys.starts, queries.longest, keys.longest, window_size=window
-    )
+    out_QHK = varlen_attn(q_QHK, k_MHK, v_MHK, *sentences, window_size=window)
     return cast(Tensor, out_QHK).transpose(0, 1)[None]
 
 

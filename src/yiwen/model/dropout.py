@@ -20,13 +20,8 @@ _ONES: Final = 0x0101010101010101
 """A one in each byte of a 64-bit word."""
 _LOW: Final = 0x7F7F7F7F7F7F7F7F
 """All bits but the highest of each byte."""
-_INTEGER: Final = {
-    torch.float64: torch.int64,
-    torch.float32: torch.int32,
-    torch.bfloat16: torch.int16,
-    torch.float16: torch.int16,
-}
-"""Integers as wide as these numbers."""
+_INTEGERS: Final = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""Those of so many bytes."""
 
 
 _generator: Final[ContextVar[torch.Generator | None]] = ContextVar("generator", default=None)
@@ -120,7 +115,7 @@ def _mask(x: Tensor, n_dropped: int) -> Tensor:
     else:
         is_high = low.add_((256 - n_dropped) * _ONES).bitwise_and_(words)
     is_kept = is_high.bitwise_right_shift_(7).bitwise_and_(_ONES).view(torch.uint8)[: x.numel()].view(x.shape)
-    return is_kept.to(_INTEGER[x.dtype]).neg_()
+    return is_kept.to(_INTEGERS[x.element_size()]).neg_()
 
 
 def _keep(x: Tensor, mask: Tensor) -> Tensor:

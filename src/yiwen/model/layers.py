@@ -1,4 +1,4 @@
-"""The small parts of a layer: feed-forward networks, residual connections, dropout (sections 3.1, 3.3, 5.4)."""
+"""The small parts of a layer: softmax, feed-forward networks, residual connections, norms (sections 3.1 and 3.3)."""
 
 from __future__ import annotations
 

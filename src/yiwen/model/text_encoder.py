@@ -6,6 +6,7 @@ Shapes: B batch, L length, S source length, D d_model.
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -47,29 +48,27 @@ class TextEncoder(nn.Module):
 
     def _embedded(self, src_ids: Tensor) -> tuple[Tensor, Tensor]:
         """What goes into the first layer: states (B, S, D), and the bias that hides padding."""
-        x_BSD = embed(src_ids, self.src_embedding, self.src_positions, self.config, dtype=self.activation_dtype)
-        x_BSD = self.embedding_dropout(x_BSD)
+        x_BSD = embed(self, src_ids, self.src_embedding, self.src_positions)
         return x_BSD, self_bias(padding_mask(src_ids, self.pad_id), self.config, compute_dtype(x_BSD))
 
 
-def embed(
-    ids: Tensor,
-    embedding: nn.Embedding,
-    positions: nn.Module,
-    config: ModelConfig,
-    *,
-    where: int | Tensor = 0,
-    dtype: torch.dtype | None = None,
-) -> Tensor:
-    """Embeddings times sqrt(d_model) plus positions (sections 3.4, 3.5): (B, L, D), in `dtype` or that of products."""
-    if isinstance(where, int) and where + ids.size(1) > config.max_len:
-        raise ValueError(
-            f"a sequence of {where + ids.size(1)} subwords is longer than max_len={config.max_len}; "
-            "split the text, or train with a larger model.max_len"
-        )
+class Embeds(Protocol):
+    """What `embed` asks of a model."""
+
+    config: ModelConfig
+    activation_dtype: torch.dtype | None
+    embedding_dropout: Dropout
+
+
+def embed(model: Embeds, ids: Tensor, embedding: nn.Embedding, positions: nn.Module, where: int | Tensor = 0) -> Tensor:
+    """Embeddings times sqrt(d_model) plus positions, after dropout (sections 3.4, 3.5, 5.4): (B, L, D)."""
+    config = model.config
+    if isinstance(where, int) and (length := where + ids.size(1)) > config.max_len:
+        remedy = "split the text, or train with a larger model.max_len"
+        raise ValueError(f"a sequence of {length} subwords is longer than max_len={config.max_len}; {remedy}")
     x_BLD = embedding(ids) * math.sqrt(config.d_model)
     # From here to the last layer activations have one type: mixed ones would be converted at every product.
-    return positions(x_BLD, where).to(dtype or compute_dtype(x_BLD))
+    return model.embedding_dropout(positions(x_BLD, where).to(model.activation_dtype or compute_dtype(x_BLD)))
 
 
 def self_bias(mask: Tensor, config: ModelConfig, dtype: torch.dtype) -> Tensor:

@@ -83,14 +83,14 @@ class Transformer(nn.Module):
 
         For sinusoidal, learned and rotary positions; without dropout of attention weights.
         """
-        x_1SD = self._embed(src_ids, self.src_embedding, self.src_positions, src.places)
+        x_1SD = embed(self, src_ids, self.src_embedding, self.src_positions, src.places)
         memories = self.decoder.project(self.encoder(x_1SD, Packed(src, src)))
-        x_1TD = self._embed(tgt_in, self.tgt_embedding, self.tgt_positions, tgt.places)
+        x_1TD = embed(self, tgt_in, self.tgt_embedding, self.tgt_positions, tgt.places)
         return self.decoder(x_1TD, memories, Packed(tgt, tgt, is_causal=True), Packed(tgt, src))
 
     def encode(self, src_ids: Tensor) -> Tensor:
         """Source ids (B, S), closed by eos -> memory (B, S, D)."""
-        x_BSD = self._embed(src_ids, self.src_embedding, self.src_positions)
+        x_BSD = embed(self, src_ids, self.src_embedding, self.src_positions)
         bias = self_bias(padding_mask(src_ids, self.pad_id), self.config, compute_dtype(x_BSD))
         return self.encoder(x_BSD, bias)
 
@@ -105,7 +105,7 @@ class Transformer(nn.Module):
         Returns:
             Decoder states, (B, T, D); row t has seen tgt_in[:, : t + 1] and no later token.
         """
-        x_BTD = self._embed(tgt_in, self.tgt_embedding, self.tgt_positions)
+        x_BTD = embed(self, tgt_in, self.tgt_embedding, self.tgt_positions)
         dtype = compute_dtype(x_BTD)
         bias = self_bias(target_mask(tgt_in, self.pad_id), self.config, dtype)
         return self.decoder(x_BTD, self.decoder.project(memory_BSD), bias, attention_bias(src_mask, dtype))
@@ -129,14 +129,9 @@ class Transformer(nn.Module):
             Unnormalised scores of the next token, (R, V), and the cache with this position in it.
         """
         position = cache.length
-        x_RD = self._embed(last_ids[:, None], self.tgt_embedding, self.tgt_positions, position)[:, 0]
+        x_RD = embed(self, last_ids[:, None], self.tgt_embedding, self.tgt_positions, position)[:, 0]
         cache = cache.longer(last_ids.size(0))
         bias = cache.self_bias(self.distances)
         for layer, past_M2RE, memory in zip(self.decoder, cache.layers(), cache.memories, strict=True):
             x_RD = layer.step(x_RD, past_M2RE, position, memory, bias, cache.cross_bias)
         return self.logits(self.decoder.final_norm(x_RD)), cache
-
-    def _embed(self, ids: Tensor, embedding: nn.Embedding, positions: nn.Module, where: int | Tensor = 0) -> Tensor:
-        """Embedded and positioned ids after dropout (section 5.4): (B, L, D)."""
-        x_BLD = embed(ids, embedding, positions, self.config, where=where, dtype=self.activation_dtype)
-        return self.embedding_dropout(x_BLD)

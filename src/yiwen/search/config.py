@@ -65,17 +65,14 @@ class SearchConfig:
         if self.mbr and not self.n_best <= self.mbr:
             remedy = "use 0 for none, or at least as many candidates as translations, say 16"
             raise ConfigError(f"search.mbr is {self.mbr} with search.n_best={self.n_best}; {remedy}")
-        for name in ("n_best", "mbr"):
-            if getattr(self, name) > self.beam_size and not self.sampling:
-                raise ConfigError(
-                    f"search.{name}={getattr(self, name)} asks for more than search.beam_size={self.beam_size} can "
-                    f"find; use beam_size={getattr(self, name)} or sampling"
-                )
+        for name, n in (("n_best", self.n_best), ("mbr", self.mbr)):
+            if n > self.beam_size and not self.sampling:
+                wanted = f"search.{name}={n} asks for more than search.beam_size={self.beam_size} can find"
+                raise ConfigError(f"{wanted}; use beam_size={n} or sampling")
         if self.max_len_ratio < 0 or self.max_len_extra < 0 or self.max_len_ratio + self.max_len_extra == 0:
-            raise ConfigError(
-                f"search.max_len_ratio={self.max_len_ratio} and max_len_extra={self.max_len_extra} leave no room for a "
-                "translation; neither may be negative and one must be above 0"
-            )
+            both = f"search.max_len_ratio={self.max_len_ratio} and max_len_extra={self.max_len_extra}"
+            remedy = "neither may be negative and one must be above 0"
+            raise ConfigError(f"{both} leave no room for a translation; {remedy}")
 
     @lru_cache(maxsize=256)  # noqa: B019  it keeps values, not an object's life
     def changed(self, **settings: Any) -> SearchConfig:

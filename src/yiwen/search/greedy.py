@@ -32,12 +32,10 @@ class _Sentence:
 
 def greedy_search(step: StepFn[State], state: State, task: Task, config: SearchConfig) -> list[list[Hypothesis]]:
     """One hypothesis a sentence, the same that a beam of one finds. See `extend` for the arguments."""
-    return extend(step, state, task, config, pick=likeliest)
+    return [[found] for found in extend(step, state, task, config, pick=likeliest)]
 
 
-def extend(
-    step: StepFn[State], state: State, task: Task, config: SearchConfig, *, pick: Pick
-) -> list[list[Hypothesis]]:
+def extend(step: StepFn[State], state: State, task: Task, config: SearchConfig, *, pick: Pick) -> list[Hypothesis]:
     """Extend one hypothesis a sentence, token by token; finished sentences leave the batch.
 
     Args:
@@ -48,7 +46,7 @@ def extend(
         pick: Chooses a token for each row: log_probs (B, V) -> ids (B,).
 
     Returns:
-        For each sentence a list of one hypothesis.
+        The hypothesis of each sentence.
     """
     sentences = [_Sentence(number, max_len) for number, max_len in enumerate(task.max_lens)]
     batch = sentences  # the sentence at each place; done ones may stay a while
@@ -78,7 +76,7 @@ def extend(
             places = torch.tensor(kept, device=task.device)
             state, last_ids = state.select(places).select_sentences(places), last_ids[places]
             batch = [batch[place] for place in kept]
-    return [[sentence.found] for sentence in sentences if sentence.found is not None]
+    return [sentence.found for sentence in sentences if sentence.found is not None]
 
 
 def likeliest(log_probs: Tensor) -> Tensor:

@@ -192,7 +192,7 @@ class Pairs:
         """
         if src == AUTO:
             text, possible = "\n".join(texts), [a for a, b in self.ways if b == self.code(tgt)] or [src]
-            found, told = (self.detect(text, among, markup=markup)[0] for among in (possible, self.languages))
+            found, told = self.detect(text, possible, markup=markup)[0], self.detect(text, markup=markup)[0]
             src = found if found in possible else possible[0]  # a number is no language's own
             if base(told) not in map(base, (*possible, self.code(tgt))) and is_in(text, told, rather_than=src):
                 src = told  # from which no way leads there: better said than translated as another language

@@ -144,9 +144,7 @@ def _require_same_languages(teacher: Path, loaded: LoadedRecipe) -> None:
     require_translator(bundle)
     if loaded.recipe.task != "translate":
         raise ConfigError(f"{loaded.name} has task={loaded.recipe.task!r}; a student of a translator translates")
-    info = bundle.info
-    if any(canonical(a) != canonical(b) for a, b in ((info.src_lang, data.src_lang), (info.tgt_lang, data.tgt_lang))):
-        raise ConfigError(
-            f"the teacher {teacher} translates {info.src_lang} -> {info.tgt_lang}, the recipe {loaded.name} is for "
-            f"{data.src_lang} -> {data.tgt_lang}; give a teacher and a recipe of the same languages"
-        )
+    pairs = [f"{canonical(each.src_lang)} -> {canonical(each.tgt_lang)}" for each in (bundle.info, data)]
+    if pairs[0] != pairs[1]:
+        both = f"the teacher {teacher} translates {pairs[0]}, the recipe {loaded.name} is for {pairs[1]}"
+        raise ConfigError(f"{both}; give a teacher and a recipe of the same languages")

@@ -91,25 +91,23 @@ class _ChunkedLoss(torch.autograd.Function):
             loss_sum = -smoothing * (states_sum @ mean_row)
             n_rows = rows_at_once(states)
             block = max(BLOCK_TOKENS, n_rows)
-            z_grad = states.new_empty(min(block, len(states)), weight.size(0))
+            z_room = states.new_empty(min(block, len(states)), weight.size(0))
             p_room = torch.empty(min(n_rows, len(states)), weight.size(0), device=states.device)
-            for start in range(0, n_tokens, n_rows):
-                end = min(start + n_rows, len(states))
-                chunk, gold = states[start:end], targets[start:end, None]
-                place = start % block
-                grad, p = z_grad[place : place + end - start], p_room[: end - start]
-                torch.mm(chunk, weight.t(), out=grad)  # the logits, where their gradient will stand
-                p.copy_(grad)
-                z_gold = p.gather(1, gold)
-                torch.softmax(p, dim=1, out=p)
-                loss_sum += (_log_norm(grad, p, z_gold, gold) - (1 - smoothing) * z_gold)[: n_tokens - start].sum()
-                if states_grad is None or weight_grad is None:
-                    continue
-                p.scatter_add_(1, gold, p.new_full(gold.shape, smoothing - 1))
-                grad.copy_(p)
-                states_grad[start:end] = grad @ weight - (smoothing * mean_row).to(dtype)
-                if place + n_rows >= block or end >= n_tokens:
-                    weight_grad.add_(z_grad[: end - start + place].t() @ states[start - place : end])
+            for first in range(0, n_tokens, block):
+                for start in range(first, min(first + block, n_tokens), n_rows):
+                    end = min(start + n_rows, len(states))
+                    gold, z, p = targets[start:end, None], z_room[start - first : end - first], p_room[: end - start]
+                    torch.mm(states[start:end], weight.t(), out=z)
+                    p.copy_(z)
+                    z_gold = p.gather(1, gold)
+                    torch.softmax(p, dim=1, out=p)
+                    loss_sum += (_log_norm(z, p, z_gold, gold) - (1 - smoothing) * z_gold)[: n_tokens - start].sum()
+                    if states_grad is not None:
+                        p.scatter_add_(1, gold, p.new_full(gold.shape, smoothing - 1))
+                        z.copy_(p)  # the gradients, in the place of the logits
+                        states_grad[start:end] = z @ weight - (smoothing * mean_row).to(dtype)
+                if weight_grad is not None:
+                    weight_grad.add_(z_room[: end - first].t() @ states[first:end])
             if weight_grad is not None:
                 weight_grad -= smoothing / weight_VD.size(0) * states_sum
         ctx.save_for_backward(None if states_grad is None else states_grad[:n_tokens], weight_grad)

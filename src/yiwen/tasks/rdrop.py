@@ -56,9 +56,8 @@ class _RDropLoss(torch.autograd.Function):
             for start in range(0, targets_N.numel(), n_rows):
                 chunk = slice(start, start + n_rows)
                 states_2CD = states[:, chunk]
-                loss, z_grad_2CV = _loss_of_logits(
-                    (states_2CD @ weight.t()).float(), targets_N[chunk], smoothing=smoothing, alpha=alpha
-                )
+                z_2CV = (states_2CD @ weight.t()).float()
+                loss, z_grad_2CV = _loss_of_logits(z_2CV, targets_N[chunk], smoothing=smoothing, alpha=alpha)
                 loss_sum += loss
                 z_grad = z_grad_2CV.to(dtype)
                 states_grad[:, chunk] = z_grad @ weight
@@ -82,7 +81,6 @@ def _loss_of_logits(z_2CV: Tensor, targets_C: Tensor, *, smoothing: float, alpha
     grad.add_(torch.sub(p[0], p[1], out=gap_CV))
     grad[0].mul_(alpha / 4).add_(p[0], alpha=0.5)
     grad[1].mul_(-alpha / 4).add_(p[1], alpha=0.5)
-    grad.sub_(smoothing / 2 / grad.size(2)).scatter_add_(
-        2, gold_2C1, grad.new_full(gold_2C1.shape, smoothing / 2 - 0.5)
-    )
+    grad.sub_(smoothing / 2 / grad.size(2))
+    grad.scatter_add_(2, gold_2C1, grad.new_full(gold_2C1.shape, smoothing / 2 - 0.5))
     return loss, grad

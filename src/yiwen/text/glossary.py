@@ -70,10 +70,8 @@ class Glossary:
                 raise DataError(f"{source}: line {number} is {line!r}; write a source term, TAB, its translation")
             target = rest[0] if rest and rest[0] else term
             if terms.setdefault(term, target) != target:
-                raise DataError(
-                    f"{source}: line {number} translates {term!r} as {target!r}, a line before as {terms[term]!r}; "
-                    "keep one of them"
-                )
+                both = f"{term!r} as {target!r}, a line before as {terms[term]!r}"
+                raise DataError(f"{source}: line {number} translates {both}; keep one of them")
         return cls(terms)
 
     def find(self, text: str) -> list[tuple[int, int, str]]:

@@ -120,17 +120,14 @@ class Subword:
         try:
             processor = sentencepiece.SentencePieceProcessor(model_proto=content)
         except (RuntimeError, ValueError, OSError) as error:
-            raise CheckpointError(
-                f"{name} is not a SentencePiece model ({error}); restore it or train again"
-            ) from error
+            remedy = "restore it or train again"
+            raise CheckpointError(f"{name} is not a SentencePiece model ({error}); {remedy}") from error
         found = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
         wanted = (PAD_ID, UNK_ID, BOS_ID, EOS_ID)
         if found != wanted:
-            raise CheckpointError(
-                f"{name} has the special ids pad, unk, bos, eos {found}, ours are {wanted}; "
-                "train it with --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3 --normalization_rule_name=identity "
-                "--byte_fallback, or let `yiwen prepare` do it"
-            )
+            ids = f"{name} has the special ids pad, unk, bos, eos {found}, ours are {wanted}"
+            options = "--pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3 --normalization_rule_name=identity --byte_fallback"
+            raise CheckpointError(f"{ids}; train it with {options}, or let `yiwen prepare` do it")
         return cls(processor)
 
     def __reduce__(self) -> NoReturn:

@@ -108,11 +108,9 @@ class TrainingConfig:
             ("learning_rate epsilon decay_power max_bad_updates", ABOVE_0, math.inf, "more than 0"),
         )
         if self.batch_tokens == "auto" and self.update_tokens == 0:
-            raise ConfigError(
-                "training.batch_tokens='auto' needs training.update_tokens: auto decides how much is computed at a "
-                "time, never what an update learns from; set update_tokens, for example to 4096, or give "
-                "batch_tokens a number"
-            )
+            why = "auto decides how much is computed at a time, never what an update learns from"
+            remedy = "set update_tokens, for example to 4096, or give batch_tokens a number"
+            raise ConfigError(f"training.batch_tokens='auto' needs training.update_tokens: {why}; {remedy}")
         if self.batch_tokens != "auto" and not (isinstance(self.batch_tokens, int) and self.batch_tokens >= 1):
             raise ConfigError(f"training.batch_tokens is {self.batch_tokens!r}; use 1 or more, or 'auto'")
         if self.schedule == "paper" and self.learning_rate < 0.01:

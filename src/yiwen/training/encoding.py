@@ -65,14 +65,14 @@ def encoder_job(
         model.body.load_state_dict(load_encoder(initial).body.state_dict())
     apply_to_model(model.to(hardware.device), hardware)
     learn = {"mlm": hiding, "embed": embedding}.get(task, labelling)
-    learning = learn(store, config, encoder, max_len=model_config.max_len, max_tokens=max_tokens)
+    lesson = learn(store, config, encoder, max_len=model_config.max_len, max_tokens=max_tokens)
     longest = int(max(lengths.src.max(), lengths.tgt.max())) + 1  # embed reads both sides
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
         was_training = candidate.training
         candidate.eval()
         with computing_with(hardware.threads), torch.inference_mode(), autocast(hardware):
-            found = learning.judge(cast(EncoderModel, candidate), stop)
+            found = lesson.judge(cast(EncoderModel, candidate), stop)
         candidate.train(was_training)
         return found
 
@@ -84,11 +84,11 @@ def encoder_job(
         model=model,
         model_config=model_config,
         lengths=lengths,
-        load=learning.load,
+        load=lesson.load,
         # embed judges a batch as a whole, and what mlm hides is not sorted by rows: neither can be cut.
         is_sampled=task == "classify" and store.tokenizer.sampling > 0,
-        largest=lambda: learning.largest(max(1, config.micro_batch_tokens // longest), longest - 1),
-        loss_fn=learning.loss_fn,
+        largest=lambda: lesson.largest(max(1, config.micro_batch_tokens // longest), longest - 1),
+        loss_fn=lesson.loss_fn,
         validate=validate,
         save_bundle=write_bundle,
         where=store.where,

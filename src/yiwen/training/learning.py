@@ -31,7 +31,7 @@ from yiwen.training.validation import N_SAMPLES, Validation, chunks_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learning:
+class Lesson:
     """What differs between the tasks."""
 
     load: Callable[[Rows, int], Batch]
@@ -44,9 +44,7 @@ class Learning:
     """Scores and samples of a model on the validation text; the flag is looked at between batches."""
 
 
-def labelling(
-    store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int
-) -> Learning:
+def labelling(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int) -> Lesson:
     """Classification and tagging."""
     for_words = store.targets == "tags"
     weights_K = None
@@ -91,10 +89,10 @@ def labelling(
         labels = [1] * (length if for_words else 1)
         return collate_labelled([[4] * length] * n_rows, [labels] * n_rows, for_words=for_words)
 
-    return Learning(load=load, largest=largest, loss_fn=label_loss(config.label_smoothing, weights_K), judge=judge)
+    return Lesson(load=load, largest=largest, loss_fn=label_loss(config.label_smoothing, weights_K), judge=judge)
 
 
-def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int) -> Learning:
+def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int) -> Lesson:
     """Masked-language modelling; the validation text is hidden in the same way at every validation."""
     hide = partial(hidden, share=encoder.mask_share, masking=encoder.masking, starts=word_starts(store.source))
     src_ids = store.source.encode(store.valid.normalised(store.src_lang).src)
@@ -119,12 +117,10 @@ def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_
     def largest(n_rows: int, length: int) -> Batch:
         return hide([[4] * length] * n_rows, seed=0)
 
-    return Learning(load=load, largest=largest, loss_fn=mlm_loss(config.label_smoothing), judge=judge)
+    return Lesson(load=load, largest=largest, loss_fn=mlm_loss(config.label_smoothing), judge=judge)
 
 
-def embedding(
-    store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int
-) -> Learning:
+def embedding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int) -> Lesson:
     """Texts and their translations as like vectors; judged by finding each other among all of the validation text.
 
     Raises:
@@ -152,7 +148,7 @@ def embedding(
     def largest(n_rows: int, length: int) -> Batch:
         return _counted(batch_of_shape(n_rows, length + 1))
 
-    return Learning(load=load, largest=largest, loss_fn=embed_loss(encoder.temperature), judge=judge)
+    return Lesson(load=load, largest=largest, loss_fn=embed_loss(encoder.temperature), judge=judge)
 
 
 def _counted(batch: Batch) -> Batch:

@@ -188,12 +188,10 @@ class Trainer:
         what = f"loss {gradients.loss_sum:g}, gradient norm {gradients.norm:g}"
         where = f"epoch {self.progress.epoch}, update {self.progress.update}: {places}"
         self.log.say(f"step {step} left out: {what} ({where}{' ...' if len(rows) > 5 else ''})")
-        if self.progress.n_skipped_in_row >= self.config.max_bad_updates:
-            raise TrainingError(
-                f"{self.progress.n_skipped_in_row} updates in a row had an undefined loss or gradient (last: step "
-                f"{step}, {what}; {where}, {len(rows)} pairs in all); lower training.learning_rate, raise "
-                "training.warmup_steps, or look at these lines"
-            )
+        if (n := self.progress.n_skipped_in_row) >= self.config.max_bad_updates:
+            last = f"last: step {step}, {what}; {where}, {len(rows)} pairs in all"
+            remedy = "lower training.learning_rate, raise training.warmup_steps, or look at these lines"
+            raise TrainingError(f"{n} updates in a row had an undefined loss or gradient ({last}); {remedy}")
 
     def _validate_if_due(self) -> None:
         progress = self.progress

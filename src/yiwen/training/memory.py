@@ -79,10 +79,8 @@ def fit_in_memory(
         plan = [*plan[:worst], *smaller, *plan[worst + 1 :]]
         is_whole[worst : worst + 1] = [False] * len(smaller)
         if not plan:
-            raise TrainingError(
-                f"out of memory: of the {len(left_out)} pairs of an update not even one fits; use a smaller model, or "
-                "free the memory that other programs hold"
-            )
+            remedy = "use a smaller model, or free the memory that other programs hold"
+            raise TrainingError(f"out of memory: of the {len(left_out)} pairs of an update not even one fits; {remedy}")
 
 
 def _cost(rows: Rows, lengths: Lengths) -> int:

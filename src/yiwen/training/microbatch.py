@@ -41,17 +41,17 @@ def best_size(sizes: list[int], rate: Callable[[int], float]) -> int:
         Of the sizes that fit, one. Where memory ran out, not the last before that: the longest sentences, and the
         state of the optimizer, need room too.
     """
-    rates: dict[int, float] = {}
+    rates: list[float] = []
     for size in sizes:
         try:
-            rates[size] = rate(size)
+            rates.append(rate(size))
         except torch.OutOfMemoryError:
             if len(rates) > 1:
-                rates.popitem()
+                rates.pop()
             break
-        if len(rates) > 2 and max(list(rates.values())[-2:]) <= max(list(rates.values())[:-2]):
+        if len(rates) > 2 and max(rates[-2:]) <= max(rates[:-2]):
             break
-    good = [size for size, found in rates.items() if found >= ENOUGH * max(rates.values())]
+    good = [size for size, found in zip(sizes, rates, strict=False) if found >= ENOUGH * max(rates)]
     return good[0] if good else sizes[0]
 
 
