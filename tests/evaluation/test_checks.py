@@ -258,6 +258,7 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("zh-en", "40%，20%", "two-fifths and a fifth"),
         ("en-zh", "sixty - six thousand, on the twenty first", "六万六，二十一日"),
         ("en-zh", "Thousands upon thousands", "成千上万"),
+        ("en-zh", "one part in 500, two of three", "五百分之一，三个中的两个"),
         ("zh-en", "亿万颗星星，千百万人", "Billions of stars and millions of people"),
         ("zh-en", "五四运动后的三年", "The three years after the May Fourth Movement"),
         ("zh-en", "九一一袭击，九一八的三天", "The attacks of 9/11, and three days of September 18"),

@@ -27,7 +27,7 @@ _DOTS: Final = r"[.…]*(?:…|\.{3})[.…]*"
 _TO_FULL: Final = str.maketrans(",.!?;:", "，。！？；：", " \u00a0\u3000\t")
 _TO_HALF: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _WIDE_LETTERS: Final = re.compile("[０-９Ａ-Ｚａ-ｚ＂＇]+")
-_WIDE_SIGNS: Final = re.compile(r"(?<=[\dA-Za-z])[．－／＠＿](?=[\dA-Za-z])|(?<=\d)(?:：(?=\d)|％)", re.ASCII)
+_WIDE_SIGNS: Final = re.compile(r"(?<=[^\W_])[．－／＠＿](?=[^\W_])|(?<=\d)(?:：(?=\d\d?(?![\w.万个]))|％)", re.ASCII)
 _BRACKET: Final = r"[(（](?:[^()（）]|[(（][^()（）]*[)）])*[)）]"
 
 
@@ -56,7 +56,7 @@ def _dash(found: re.Match[str]) -> str:
 _SINGLE: Final = rf"(?<![\dA-Za-z])'(?:([\w ]*[{HAN}][\w ，、。！？]*)|[^']*)'(?![\dA-Za-z])"
 _CODE: Final = (
     rf"{_BLANK}*(?:[!?:]+=|[!?][|&>]|::|[.!?:;]+、|\.(?:\*(?![\s*]|\Z)|\.\./)|[;:]-?(?:\)|[(DP]+(?:[\s。！…]|\Z)))"
-    rf"|{_BLANK}+(?:\.[*\\{MASK}]|(?:\.\.\.|[.!?:]){_BLANK}(?=[或和与及等表字符])|[!?:;]+[\dA-Za-z{MASK}])"
+    rf"|{_BLANK}+(?:\.[*\\{MASK}]|(?:\.\.\.|[.!?:]){_BLANK}(?=[或和与及等表字符]|提示符|运算符)|[!?:;]+[\dA-Za-z{MASK}])"
 )
 """What looks like a mark behind Chinese and is none: != and .read(), a sign by itself, a smiley."""
 _MARKS: Final = (

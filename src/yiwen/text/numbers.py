@@ -41,13 +41,11 @@ _BEFORE_UNIT: Final = re.compile("(?<![{0}])([{0}]++)({1})".format("".join(_HAN_
 _SHORT: Final = re.compile(r"(?<![\d.])[1-9](?:(?=[成打])|\.?[1-9]?(?=折))")  # 8.5折 is 八五折
 _TO_HAN: Final = str.maketrans("123456789", "一二三四五六七八九", ".")
 _HAN: Final = "".join([*_HAN_DIGITS, *_HAN_UNITS])
-_NUMERAL: Final = re.compile(f"[一三]刻|[{_HAN}]+|半[年打]?|[双雙]|(?<=一)[对對]")
+_NUMERAL: Final = re.compile(f"[一三]刻|(?![百千]分之)[{_HAN}]+|半[年打]?|[双雙]|(?<=一)[对對]")
 _POINT: Final = re.compile(f"(?<![{_HAN}])([{_HAN}]+)[点點块塊米度]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
 _TO_THE_HOUR: Final = re.compile(f"差([{_HAN}]+)分[钟鐘]?[到就]?([{_HAN}]+)[点點]")
 _FRACTION: Final = re.compile(f"(?![〇零]{{1,20}}分)([{_HAN}]{{1,20}})分之([{_HAN}]{{1,20}})")
 _ABOUT: Final = re.compile("(.*)(一[二两兩]|[二两兩]三|三[两兩四五]|四五|五六|六七|七八|八九)(.*)")
-_NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]|[多余餘来來几幾](?=[万萬亿億])")
-"""A share, a day of the week, and the 多 of 一百多万."""
 _SCALE: Final = {word: n for code in ("de", "fr", "en") for word, n in _WORDS[code]["scales"].items()}
 """Of all languages; where they differ (a German Billion is a trillion), as in English."""
 _SCALES: Final = {float(scale) for scale in (*_SCALE.values(), *_HAN_UNITS.values()) if scale > 10}
@@ -123,7 +121,7 @@ def _in_chinese(text: str) -> tuple[set[float], set[float]]:
     """Values of Chinese numerals, and hints."""
     decimals = [(_numeral(whole)[0], part.translate(_TO_DIGITS)) for whole, part in _POINT.findall(text)]
     hints = {round(whole + float(f"0.{part}"), 9) for whole, part in decimals}  # 三点一四, 一米七五
-    found = _NUMERAL.findall(_NO_NUMERAL.sub("", text))
+    found = _NUMERAL.findall(text)
     words = {value for each in found if each not in _HAN_HINTS for value in _numeral(each)}
     for minutes, hour in _TO_THE_HOUR.findall(text):  # 差十分六点 is 5:50
         hints |= {60 - _numeral(minutes)[0], _numeral(hour)[0] - 1 or 12.0}
