@@ -116,6 +116,9 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("en-zh", "three trillion dollars", "两兆美元"),
         ("en-zh", "at 1500 UTC, at 10.30 this morning", "1600 UTC，今天上午10:30"),
         ("en-zh", "two - thirds of them", "其中的2/5"),
+        ("zh-en", "四点五亿人", "460 million people"),
+        ("en-zh", "$1.2tn", "1.2亿美元"),
+        ("en-zh", "300 years", "两个世纪"),
     ],
 )
 def test_another_number_is_found(languages: str, source: str, translation: str) -> None:
@@ -258,6 +261,10 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("zh-en", "40%，20%", "two-fifths and a fifth"),
         ("en-zh", "sixty - six thousand, on the twenty first", "六万六，二十一日"),
         ("en-zh", "Thousands upon thousands", "成千上万"),
+        ("zh-en", "四点五亿人，十点五万", "450 million people, 105,000"),
+        ("en-zh", "$1.2tn, ¥5m, 6mn people", "1.2万亿美元，500万元，600万人"),
+        ("zh-en", "四百年，两千年，100周年", "four centuries, two millennia, the centenary"),
+        ("zh-en", "三个世纪", "300 years"),
         ("en-zh", "one part in 500, two of three", "五百分之一，三个中的两个"),
         ("zh-en", "亿万颗星星，千百万人", "Billions of stars and millions of people"),
         ("zh-en", "五四运动后的三年", "The three years after the May Fourth Movement"),

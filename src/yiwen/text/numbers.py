@@ -42,7 +42,7 @@ _SHORT: Final = re.compile(r"(?<![\d.])[1-9](?:(?=[成打])|\.?[1-9]?(?=折))") 
 _TO_HAN: Final = str.maketrans("123456789", "一二三四五六七八九", ".")
 _HAN: Final = "".join([*_HAN_DIGITS, *_HAN_UNITS])
 _NUMERAL: Final = re.compile(f"[一三]刻|(?![百千]分之)[{_HAN}]+|半[年打]?|[双雙]|(?<=一)[对對]")
-_POINT: Final = re.compile(f"(?<![{_HAN}])([{_HAN}]+)[点點块塊米度]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
+_POINT: Final = re.compile(f"(?<![{_HAN}])([{_HAN}]+)[点點块塊米度]([{''.join(_HAN_DIGITS)}]+)([万萬亿億]?)(?!刻)")
 _TO_THE_HOUR: Final = re.compile(f"差([{_HAN}]+)分[钟鐘]?[到就]?([{_HAN}]+)[点點]")
 _FRACTION: Final = re.compile(f"(?![〇零]{{1,20}}分)([{_HAN}]{{1,20}})分之([{_HAN}]{{1,20}})")
 _ABOUT: Final = re.compile("(.*)(一[二两兩]|[二两兩]三|三[两兩四五]|四五|五六|六七|七八|八九)(.*)")
@@ -119,8 +119,9 @@ def _forms(language: str) -> list[tuple[re.Pattern[str], str]]:
 
 def _in_chinese(text: str) -> tuple[set[float], set[float]]:
     """Values of Chinese numerals, and hints."""
-    decimals = [(_numeral(whole)[0], part.translate(_TO_DIGITS)) for whole, part in _POINT.findall(text)]
-    hints = {round(whole + float(f"0.{part}"), 9) for whole, part in decimals}  # 三点一四, 一米七五
+    decimals = [(_numeral(n)[0], part.translate(_TO_DIGITS), unit) for n, part, unit in _POINT.findall(text)]
+    # 三点一四, 一米七五, 四点五亿
+    hints = {round((n + float(f"0.{part}")) * _HAN_UNITS.get(unit, 1.0), 9) for n, part, unit in decimals}
     found = _NUMERAL.findall(text)
     words = {value for each in found if each not in _HAN_HINTS for value in _numeral(each)}
     for minutes, hour in _TO_THE_HOUR.findall(text):  # 差十分六点 is 5:50
@@ -160,7 +161,7 @@ def _joined(words: set[float], hints: set[float], numbers: set[float]) -> set[fl
     # Half a million is 500,000, two and a half million 2,500,000, and two dozen are 24.
     found |= {(n + part) * scale for n in {0, *words} for part in fractions for scale in words & {*_SCALE.values()}}
     # So are two decades 20, and five grand 5,000.
-    return found | {n * size for size in {10.0, 12.0, 1000.0} & hints for n in words}
+    return found | {n * size for size in {10.0, 12.0, 100.0, 1000.0} & hints for n in words}
 
 
 def _in_digits(found: re.Match[str]) -> str:
