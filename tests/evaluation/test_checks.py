@@ -263,6 +263,7 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-zh", "Thousands upon thousands", "成千上万"),
         ("zh-en", "四点五亿人，十点五万", "450 million people, 105,000"),
         ("en-zh", "$1.2tn, ¥5m, 6mn people", "1.2万亿美元，500万元，600万人"),
+        ("zh-en", "上周三分之二的股票下跌。", "Two thirds of the 3 stocks fell last week."),
         ("zh-en", "四百年，两千年，100周年", "four centuries, two millennia, the centenary"),
         ("zh-en", "三个世纪", "300 years"),
         ("en-zh", "one part in 500, two of three", "五百分之一，三个中的两个"),
