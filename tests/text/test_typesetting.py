@@ -259,6 +259,7 @@ def test_words_and_quotes_are_converted_both_ways() -> None:
     assert to_traditional("披头士 (the Beatles’) 的 rock ’n’ roll") == "披頭士 (the Beatles’) 的 rock ’n’ roll"
     assert to_traditional("是的。’”") == "是的。』」"  # what it closes stands in the sentence before
     assert to_traditional("“L’Oréal”说：“It’s fine.”") == "「L’Oréal」說：「It’s fine.」"
+    assert to_simplified("衞生署報吿，砲聲") == "卫生署报告，炮声"
     assert to_simplified("他坐著讀名著、原著和土著的著作。") == "他坐着读名著、原著和土著的著作。"
     assert to_simplified("他編著此書，著有《史記》，是么？") == "他编著此书，著有《史记》，是么？"
     assert to_simplified("討論著翻譯著他所著的書，有所著重") == "讨论着翻译着他所著的书，有所着重"

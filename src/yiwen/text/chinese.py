@@ -88,7 +88,8 @@ _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]]
 """(breach, where it may be, what belongs there), in the order in which they are mended."""
 _QUOTE: Final = re.compile('["“”‘「」『』《》]')
 _TO_CORNER: Final = str.maketrans("“”‘’", "「」『』")
-_TO_CURLY: Final = str.maketrans("「」『』", "“”‘’")
+_TO_MAINLAND: Final = str.maketrans("「」『』衞吿砲", "“”‘’卫告炮")
+"""Quotes, and characters that OpenCC leaves: 衞 of Hong Kong."""
 _WRITTEN: Final = re.compile(
     "(?<=[原土专巨遗拙卓编论译彰所撰])(?<![讨议谈争辩评翻][论译])着(?![落手重眼力墨色花辫])"
     f"|(?<![{HAN}])着(?=有)|着(?=有[《〈])"
@@ -131,7 +132,7 @@ def is_traditional(text: str) -> bool:
 def to_simplified(text: str) -> str:
     """Simplified Chinese, quoted “so”, of Traditional (OpenCC, by phrases, 坐著 as in Taiwan: 坐着)."""
     converted = "么".join(map(_converter("tw2s"), text.split("么")))  # of which Taiwan makes 幺
-    return _WRITTEN.sub("著", converted).translate(_TO_CURLY)
+    return _WRITTEN.sub("著", converted).translate(_TO_MAINLAND)
 
 
 def to_traditional(text: str) -> str:
