@@ -107,10 +107,22 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("en-zh", "60% of all", "五分之四"),
         ("en-zh", "18 months", "两年半"),
         ("en-zh", "1.75 m", "一米八"),
+        ("zh-en", "差一刻八点", "at 6:45"),
+        ("en-zh", "300,000 to 500,000", "三十到六十万"),
+        ("en-zh", "30 to 500 people", "四十到五百人"),
+        ("en-zh", "24 months", "三年"),
+        ("en-zh", "She won in 9.58 seconds", "她以9秒68获胜"),
+        ("en-zh", "five grand a month", "每月六千块"),
+        ("en-zh", "three trillion dollars", "两兆美元"),
+        ("en-zh", "at 1500 UTC, at 10.30 this morning", "1600 UTC，今天上午10:30"),
+        ("en-zh", "two - thirds of them", "其中的2/5"),
+        ("zh-en", "四点五亿人", "460 million people"),
+        ("en-zh", "$1.2tn", "1.2亿美元"),
+        ("en-zh", "300 years", "两个世纪"),
     ],
 )
 def test_another_number_is_found(languages: str, source: str, translation: str) -> None:
-    src_lang, tgt_lang = languages.split("-")
+    src_lang, tgt_lang = languages.rsplit("-", 1)
     assert changes_numbers(source, translation, src_lang=src_lang, tgt_lang=tgt_lang)
 
 
@@ -233,6 +245,34 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("zh-en", "18个月", "a year and a half"),
         ("en-zh", "30% to 40%, 65%, 80 or 90 percent", "3成到4成，六成五，八九成"),
         ("en-zh", "$2.5, 1.75 m, 37.5 degrees", "两块五，一米七五，三十七度五"),
+        ("zh-en", "差一刻八点，六点差一刻，差十分一点", "at 7:45, at 5:45, at 12:50"),
+        ("en-zh", "at a quarter to eight, at ten to six", "差一刻八点，差十分六点"),
+        ("en-zh", "300,000 to 500,000, 30,000 to 100,000", "三十到五十万，三至十万"),
+        ("en-zh", "3 to 5 million, 23 to 500 people", "三到五百万，二十三到五百人"),
+        ("en-zh", "12 months, 24 months, 24 hours, 90 minutes", "一年，两年，一天，一个半小时"),
+        ("zh-en", "一岁半，90分钟", "18 months old, an hour and a half"),
+        ("en-zh", "She won in 9.58 seconds, he in 1:57.8", "她以9秒58获胜，他用了1分57秒8。"),
+        ("en-zh", "Eighteen grand a year, three grand pianos", "一年一万八，三架钢琴"),
+        ("en-fr", "3,000 people", "trois milliers de personnes"),
+        ("en-zh", "three trillion dollars of $17 mil, 5 MB", "1700万美元中的三兆美元，5兆"),
+        ("en-zh", "Around 1500 UTC", "在1500 UTC左右"),
+        ("en-zh", "at 1500 UTC, at 10.30 this morning", "世界时15时，今早10点半"),
+        ("en-zh", "It's two thirds, 40 percent, one fifth", "是2/3，五分之二，五分之一"),
+        ("zh-en", "40%，20%", "two-fifths and a fifth"),
+        ("en-zh", "sixty - six thousand, on the twenty first", "六万六，二十一日"),
+        ("en-zh", "Thousands upon thousands", "成千上万"),
+        ("zh-en", "四点五亿人，十点五万", "450 million people, 105,000"),
+        ("en-zh", "$1.2tn, ¥5m, 6mn people", "1.2万亿美元，500万元，600万人"),
+        ("zh-en", "上周三分之二的股票下跌。", "Two thirds of the 3 stocks fell last week."),
+        ("zh-en", "四百年，两千年，100周年", "four centuries, two millennia, the centenary"),
+        ("zh-en", "三个世纪", "300 years"),
+        ("en-zh", "one part in 500, two of three", "五百分之一，三个中的两个"),
+        ("zh-en", "亿万颗星星，千百万人", "Billions of stars and millions of people"),
+        ("zh-en", "五四运动后的三年", "The three years after the May Fourth Movement"),
+        ("zh-en", "九一一袭击，九一八的三天", "The attacks of 9/11, and three days of September 18"),
+        ("zh-Hant-en", "「十四五」規劃的三年", "Three years of the Fourteenth Five-Year Plan"),
+        ("en-zh", "COVID-19 spread 24/7.", "新冠疫情日夜蔓延。"),
+        ("en-zh", "More than a dozen played blackjack.", "10多人玩了21点。"),
         ("en-zh", "$2.95, 1.75 m, 37.5 degrees", "2块95，身高1米75，37度5"),
         ("en-zh", "$ 2.76m, £10 m, $5B", "276万美元，1000万英镑，50亿美元"),
         ("en-zh", "the 13th Five-Year Plan", "“十三五”规划"),
@@ -245,7 +285,7 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
     ],
 )
 def test_the_same_number_written_otherwise_is_no_fault(languages: str, source: str, translation: str) -> None:
-    src_lang, tgt_lang = languages.split("-")
+    src_lang, tgt_lang = languages.rsplit("-", 1)
     assert not changes_numbers(source, translation, src_lang=src_lang, tgt_lang=tgt_lang)
 
 

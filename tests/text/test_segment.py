@@ -51,6 +51,7 @@ ENGLISH = [
     "Adm. Mullen met Pres. Obama.| See Sec. 3 of it, or Ch. 4.",
     "I did 10 reps.| Then I met the Reps. Smith and Jones.",
     "Is it art?| 5 of us came.| He studied art.| She did not.",
+    "He saw the Sun.| Then he went to Mass.| It rained in Tampa, Fla.| She was ill.| Kim was not.",
 ]
 GERMAN = [
     "Er kam am 3. Oktober.| Das Wetter, z. B. der Regen, war schlecht.| Dr. Müller blieb.",
@@ -244,6 +245,8 @@ def test_time_grows_with_the_length_of_a_line_and_no_faster() -> None:
         ("de", "Ca. Mitte Mai kommt lt. Gesetz Müller et al. Recht zu."),
         ("en", "Gen. Lee met Sen. Cruz, Col. Mustard and Rep. Jo on Oct. 5 at Mt. Fuji, says Lee et al. 2010 here."),
         ("en", "The Bldg. 5 is where Assoc. Prof. Lee works."),
+        ("en", "Brig. Gen. Lee, Atty. Gen. Barr and Drs. Wm. May and Jos. Chu met in Ft. Worth."),
+        ("en", "On Tues. Jan. 5 a Calif. Senator of 6 ft. 2 came to Apt. 4 in Tampa, Fla. - and left."),
         ("es", "Vive en la Avda. Mayor hoy."),
         ("es", "Vino P. ej. Ana."),
         ("fi", "Esim. Helsinki on suuri, ks. Turku."),

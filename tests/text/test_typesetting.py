@@ -131,6 +131,8 @@ EXAMPLES = [
     ("用 ::选择,std::库", "用 ::选择，std::库"),
     ("北纬39°54′.", "北纬39°54′。"),
     ("京—沪,1998—2000年,A — B", "京—沪，1998—2000年，A — B"),
+    ("优点1：200万像素,图2：3个节点,9：05的16：9屏幕", "优点1：200万像素，图2：3个节点，9:05的16:9屏幕"),
+    ("用 ... 运算符和 >>> 与 ... 提示符", "用 ... 运算符和 >>> 与 ... 提示符"),
     ("1998年 — 2000年,第3章 —  第5章", "1998年—2000年，第3章—第5章"),
     ("5 公斤 — 10 公斤,只有一样 — 5 块", "5 公斤—10 公斤，只有一样——5 块"),
     ("A4，500张,i7，512GB内存", "A4，500张，i7，512GB内存"),
@@ -257,6 +259,7 @@ def test_words_and_quotes_are_converted_both_ways() -> None:
     assert to_traditional("披头士 (the Beatles’) 的 rock ’n’ roll") == "披頭士 (the Beatles’) 的 rock ’n’ roll"
     assert to_traditional("是的。’”") == "是的。』」"  # what it closes stands in the sentence before
     assert to_traditional("“L’Oréal”说：“It’s fine.”") == "「L’Oréal」說：「It’s fine.」"
+    assert to_simplified("衞生署報吿，砲聲") == "卫生署报告，炮声"
     assert to_simplified("他坐著讀名著、原著和土著的著作。") == "他坐着读名著、原著和土著的著作。"
     assert to_simplified("他編著此書，著有《史記》，是么？") == "他编著此书，著有《史记》，是么？"
     assert to_simplified("討論著翻譯著他所著的書，有所著重") == "讨论着翻译着他所著的书，有所着重"

@@ -27,7 +27,7 @@ _DOTS: Final = r"[.…]*(?:…|\.{3})[.…]*"
 _TO_FULL: Final = str.maketrans(",.!?;:", "，。！？；：", " \u00a0\u3000\t")
 _TO_HALF: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _WIDE_LETTERS: Final = re.compile("[０-９Ａ-Ｚａ-ｚ＂＇]+")
-_WIDE_SIGNS: Final = re.compile(r"(?<=[\dA-Za-z])[．－／＠＿](?=[\dA-Za-z])|(?<=\d)(?:：(?=\d)|％)", re.ASCII)
+_WIDE_SIGNS: Final = re.compile(r"(?<=[^\W_])[．－／＠＿](?=[^\W_])|(?<=\d)(?:：(?=\d\d?(?![\w.万个]))|％)", re.ASCII)
 _BRACKET: Final = r"[(（](?:[^()（）]|[(（][^()（）]*[)）])*[)）]"
 
 
@@ -56,7 +56,7 @@ def _dash(found: re.Match[str]) -> str:
 _SINGLE: Final = rf"(?<![\dA-Za-z])'(?:([\w ]*[{HAN}][\w ，、。！？]*)|[^']*)'(?![\dA-Za-z])"
 _CODE: Final = (
     rf"{_BLANK}*(?:[!?:]+=|[!?][|&>]|::|[.!?:;]+、|\.(?:\*(?![\s*]|\Z)|\.\./)|[;:]-?(?:\)|[(DP]+(?:[\s。！…]|\Z)))"
-    rf"|{_BLANK}+(?:\.[*\\{MASK}]|(?:\.\.\.|[.!?:]){_BLANK}(?=[或和与及等表字符])|[!?:;]+[\dA-Za-z{MASK}])"
+    rf"|{_BLANK}+(?:\.[*\\{MASK}]|(?:\.\.\.|[.!?:]){_BLANK}(?=[或和与及等表字符]|提示符|运算符)|[!?:;]+[\dA-Za-z{MASK}])"
 )
 """What looks like a mark behind Chinese and is none: != and .read(), a sign by itself, a smiley."""
 _MARKS: Final = (
@@ -88,7 +88,8 @@ _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]]
 """(breach, where it may be, what belongs there), in the order in which they are mended."""
 _QUOTE: Final = re.compile('["“”‘「」『』《》]')
 _TO_CORNER: Final = str.maketrans("“”‘’", "「」『』")
-_TO_CURLY: Final = str.maketrans("「」『』", "“”‘’")
+_TO_MAINLAND: Final = str.maketrans("「」『』衞吿砲", "“”‘’卫告炮")
+"""Quotes, and characters that OpenCC leaves: 衞 of Hong Kong."""
 _WRITTEN: Final = re.compile(
     "(?<=[原土专巨遗拙卓编论译彰所撰])(?<![讨议谈争辩评翻][论译])着(?![落手重眼力墨色花辫])"
     f"|(?<![{HAN}])着(?=有)|着(?=有[《〈])"
@@ -131,7 +132,7 @@ def is_traditional(text: str) -> bool:
 def to_simplified(text: str) -> str:
     """Simplified Chinese, quoted “so”, of Traditional (OpenCC, by phrases, 坐著 as in Taiwan: 坐着)."""
     converted = "么".join(map(_converter("tw2s"), text.split("么")))  # of which Taiwan makes 幺
-    return _WRITTEN.sub("著", converted).translate(_TO_CURLY)
+    return _WRITTEN.sub("著", converted).translate(_TO_MAINLAND)
 
 
 def to_traditional(text: str) -> str:

@@ -30,8 +30,6 @@ _SCALES_OF: Final = _WORDS.pop("scales_of")
 _HAN_DIGITS: Final = dict(zip("〇零一二两兩三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
 _HAN_UNITS: Final = dict(zip("十百千万萬亿億천만억", (10.0, 1e2, 1e3, 1e4, 1e4, 1e8, 1e8, 1e3, 1e4, 1e8), strict=True))
 _UNIT_BELOW: Final = {"百": "十", "千": "百", "万": "千", "萬": "千", "亿": "千万", "億": "千万"}
-_NINE: Final = "([一二两兩三四五六七八九])"
-_RANGE: Final = re.compile(f"{_NINE}[、到至或](?={_NINE}([百千万萬亿億]+))")  # 三到五万
 _FORMAL: Final = "壹壱贰貳弐叁參参肆伍陆陸柒捌玖"
 """As contracts write digits; they are words by themselves (大陆), so only before a unit."""
 _SUM: Final = re.compile(f"[{_FORMAL}][拾佰仟万萬亿億][{_FORMAL}拾佰仟零万萬亿億]*")
@@ -43,12 +41,11 @@ _BEFORE_UNIT: Final = re.compile("(?<![{0}])([{0}]++)({1})".format("".join(_HAN_
 _SHORT: Final = re.compile(r"(?<![\d.])[1-9](?:(?=[成打])|\.?[1-9]?(?=折))")  # 8.5折 is 八五折
 _TO_HAN: Final = str.maketrans("123456789", "一二三四五六七八九", ".")
 _HAN: Final = "".join([*_HAN_DIGITS, *_HAN_UNITS])
-_NUMERAL: Final = re.compile(f"[一三]刻|[{_HAN}]+|半[年打]?|[双雙]|(?<=一)[对對]")
-_POINT: Final = re.compile(f"(?<![{_HAN}])([{_HAN}]+)[点點块塊米度]([{''.join(_HAN_DIGITS)}]+)(?!刻)")
+_NUMERAL: Final = re.compile(f"[一三]刻|(?![百千]分之)[{_HAN}]+|半[年打]?|[双雙]|(?<=一)[对對]")
+_POINT: Final = re.compile(f"(?<![{_HAN}])([{_HAN}]+)[点點块塊米度]([{''.join(_HAN_DIGITS)}]+)([万萬亿億]?)(?!刻)")
+_TO_THE_HOUR: Final = re.compile(f"差([{_HAN}]+)分[钟鐘]?[到就]?([{_HAN}]+)[点點]")
 _FRACTION: Final = re.compile(f"(?![〇零]{{1,20}}分)([{_HAN}]{{1,20}})分之([{_HAN}]{{1,20}})")
 _ABOUT: Final = re.compile("(.*)(一[二两兩]|[二两兩]三|三[两兩四五]|四五|五六|六七|七八|八九)(.*)")
-_NO_NUMERAL: Final = re.compile("[百千]分之|(?:星期|礼拜|禮拜|周|週)[一二三四五六]|[多余餘来來几幾](?=[万萬亿億])")
-"""A share, a day of the week, and the 多 of 一百多万."""
 _SCALE: Final = {word: n for code in ("de", "fr", "en") for word, n in _WORDS[code]["scales"].items()}
 """Of all languages; where they differ (a German Billion is a trillion), as in English."""
 _SCALES: Final = {float(scale) for scale in (*_SCALE.values(), *_HAN_UNITS.values()) if scale > 10}
@@ -122,10 +119,13 @@ def _forms(language: str) -> list[tuple[re.Pattern[str], str]]:
 
 def _in_chinese(text: str) -> tuple[set[float], set[float]]:
     """Values of Chinese numerals, and hints."""
-    decimals = [(_numeral(whole)[0], part.translate(_TO_DIGITS)) for whole, part in _POINT.findall(text)]
-    hints = {round(whole + float(f"0.{part}"), 9) for whole, part in decimals}  # 三点一四, 一米七五
-    found = _NUMERAL.findall(_RANGE.sub(r"\1\3、", _NO_NUMERAL.sub("", text)))
+    decimals = [(_numeral(n)[0], part.translate(_TO_DIGITS), unit) for n, part, unit in _POINT.findall(text)]
+    # 三点一四, 一米七五, 四点五亿
+    hints = {round((n + float(f"0.{part}")) * _HAN_UNITS.get(unit, 1.0), 9) for n, part, unit in decimals}
+    found = _NUMERAL.findall(text)
     words = {value for each in found if each not in _HAN_HINTS for value in _numeral(each)}
+    for minutes, hour in _TO_THE_HOUR.findall(text):  # 差十分六点 is 5:50
+        hints |= {60 - _numeral(minutes)[0], _numeral(hour)[0] - 1 or 12.0}
     for run, unit in _BEFORE_UNIT.findall(text):
         digits = run.translate(_TO_DIGITS)
         values = {*map(float, digits), float(f"{digits[0]}.{digits[1:]}0")}  # 七八成 is 70 or 80 %, 八五折 85 %
@@ -160,7 +160,8 @@ def _joined(words: set[float], hints: set[float], numbers: set[float]) -> set[fl
     found |= {n * scale for n in words & {10, 100} for scale in words & _SCALES - {100}}  # tens of thousands
     # Half a million is 500,000, two and a half million 2,500,000, and two dozen are 24.
     found |= {(n + part) * scale for n in {0, *words} for part in fractions for scale in words & {*_SCALE.values()}}
-    return found | {n * size for size in {10.0, 12.0} & hints for n in words}  # so are two decades 20
+    # So are two decades 20, and five grand 5,000.
+    return found | {n * size for size in {10.0, 12.0, 100.0, 1000.0} & hints for n in words}
 
 
 def _in_digits(found: re.Match[str]) -> str:
