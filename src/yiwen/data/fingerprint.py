@@ -55,7 +55,7 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
         del learning["placeholders"]  # stores from before there were any are still good
     read = [canonical(lang) for lang in (data.src_lang, data.tgt_lang if targets == "read" else "") if lang]
     if any(lang.startswith("zh") for lang in read):
-        settings["script"] = ["tw2s half", *read]  # how Chinese is rewritten before it is read
+        settings["script"] = ["tw2s 卫 half", *read]  # how Chinese is rewritten before it is read
     inputs = {"format": FORMAT, "data": settings, "tokenizer": learning}
     text = json.dumps(inputs if targets == "text" else {**inputs, "targets": targets}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
