@@ -177,8 +177,7 @@ def _around_words(marks: Sequence[Mark], known: Linked, room: Span, breaks: Sequ
         for first, last in found:
             if first < end and start < last:  # on parts of one word
                 start, end = (last, max(last, end)) if first <= start else (start, first)
-        held = [span for other, span in breaks if mark.start <= other.start and other.end <= mark.end]
-        if held:
+        if held := [span for other, span in breaks if mark.start <= other.start and other.end <= mark.end]:
             start = max([min(start, held[0][0]), *(last for _, last in found if last <= held[0][0])])
             end = max(end, held[-1][1])
         elif start == end:
@@ -263,8 +262,7 @@ def _part(mark: Mark, known: Linked, span: Span, *, is_sure: bool = False) -> Sp
         return found, found + len(part)
     if not mark.is_number or (is_sure and not is_behind and not goes_on):
         return span
-    digits = re.compile(r"\d+").search(known.target, start, end)
-    if digits:
+    if digits := re.compile(r"\d+").search(known.target, start, end):
         return digits.span()
     return (end, end) if is_behind else (start, start)
 
