@@ -81,6 +81,26 @@ def test_a_placeholder_takes_no_word_that_was_kept_as_it_is() -> None:
     assert translated_here('"{name} likes beef"', "json", fake=fake).decode() == '"mag {name} beef"'
 
 
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [("drei 77 Hunde", "drei {n} Hunde"), ("drei 97er Hunde", "drei {n}er Hunde"), ("drei 6 Hunde", "drei {n} Hunde")],
+)
+def test_no_digit_stays_beside_a_placeholder_where_the_model_garbled_its_number(said: str, written: str) -> None:
+    fake = Fake({"three {n} dogs": "weg", "three 7 dogs": said}, {"three 7 dogs": [(0, 0), (1, 1)]})
+    assert translated_here('"three {n} dogs"', "json", fake=fake).decode() == f'"{written}"'
+
+
+def test_a_placeholder_takes_no_number_of_the_text_itself() -> None:
+    # 0 17 1 dogs 2 8 -> 0 17 1 Hunde, whose 17 is what 8 looks at
+    fake = Fake({"17 dogs {n}": "weg", "17 dogs 8": "17 Hunde"}, {"17 dogs 8": [(0, 0), (1, 1), (2, 0)]})
+    assert translated_here('"17 dogs {n}"', "json", fake=fake).decode() == '"{n} 17 Hunde"'
+
+
+def test_placeholders_side_by_side_take_a_digit_each() -> None:
+    fake = Fake({"{a}{b} dogs": "weg", "78 dogs": "78 Hunde"}, {"78 dogs": [(0, 0), (1, 1)]})
+    assert translated_here('"{a}{b} dogs"', "json", fake=fake).decode() == '"{a}{b} Hunde"'
+
+
 def test_a_mark_holds_all_the_code_that_is_in_it() -> None:
     # 0 use 1 a1 2 or 3 b2 4 now 5 . -> 0 a1 1 kann 2 man 3 oder 4 b2 5 nehmen 6 .
     links = [(0, 1), (0, 2), (1, 0), (2, 3), (3, 4), (4, 5), (5, 6)]

@@ -194,8 +194,7 @@ def _units(tokens: Sequence[Token]) -> list[Part]:
     out: list[Token] = []
     for number, token in enumerate(tokens):
         if token.kind == "text" and token.key != base[-1]:
-            closing = Token("close", "", key="run", wrap=_wrap(token.key))
-            if out[-1:] == [closing]:
+            if out[-1:] == [closing := Token("close", "", key="run", wrap=_wrap(token.key))]:
                 out.pop()
             else:
                 out.append(closing._replace(kind="open"))
