@@ -356,6 +356,15 @@ def test_each_text_of_a_string_that_counts_is_translated_by_itself(string: str, 
     assert out == (string.replace("dog", "Hund") if texts else string)
 
 
+def test_no_apostrophe_of_a_translation_quotes_a_placeholder() -> None:
+    """In messages of ICU '{ begins what is no placeholder (MessagePattern.ApostropheMode)."""
+    known = {"about {app}": "de l'{app}", "set '{x}'": "l'{x}'"}
+    fake = Fake({**known, "the {n} dog": "l'{n} chien"})
+    source = {"a": "about {app}", "b": "{n, plural, other {the {n} dog}}", "c": "set '{x}'"}
+    out = json.loads(translated_here(json.dumps(source), "json", fake=fake))
+    assert out == {"a": "de l’{app}", "b": "{n, plural, other {l’{n} chien}}", "c": "l'{x}'"}
+
+
 def test_a_packed_file_of_memoq_is_one_of_xliff() -> None:
     empty, filled = (ONE.format(f"<source>A dog.</source>{target}") for target in ("", "<target>A DOG.</target>"))
     package = zipped({"document.mqxliff": empty, "skeleton.xml": "<a>a dog</a>"})

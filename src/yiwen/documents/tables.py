@@ -135,14 +135,13 @@ def values(source: str) -> list[Part]:
         raise DataError(f"not JSON: {error}; correct it first") from error
     out, at, until = list[Part](), 0, 0  # before `until` all belongs to such a key
     for match in _STRING.finditer(source):  # in JSON that is well-formed a quote stands nowhere else
-        raw = match["string"]
-        text = json.loads(raw)
+        text = json.loads(raw := match["string"])
         if match["colon"] and match.start() >= until and text.startswith("@") and text not in ("@graph", "@value"):
             until = json.JSONDecoder().raw_decode(source, match.end())[1]
         is_key, is_ascii = match["colon"] or match.start() < until, raw.isascii() and not text.isascii()
         for start, end in [] if is_key else _texts(source, match.start() + 1, match.end("string") - 1):
             raw = source[start:end]
-            if unit := _string(json.loads(f'"{raw}"'), partial(_escaped, is_ascii=is_ascii), raw=raw):
+            if unit := _string(json.loads(f'"{raw}"'), partial(_escaped, raw=raw, is_ascii=is_ascii), raw=raw):
                 out += [source[at:start], *unit]
                 at = end
     return [*out, source[at:]]
@@ -156,7 +155,9 @@ def _texts(source: str, start: int, end: int) -> list[Span]:
     return [(start, end)]
 
 
-def _escaped(text: str, *, is_ascii: bool) -> str:
+def _escaped(text: str, *, raw: str, is_ascii: bool) -> str:
+    """A translation as JSON has it; its apostrophe before a brace (l'{name}) would quote this in a message of ICU."""
+    text = text if "'{" in raw else text.replace("'{", "’{")
     return json.dumps(text, ensure_ascii=is_ascii)[1:-1]
 
 
