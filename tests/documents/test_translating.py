@@ -351,10 +351,11 @@ def test_arguments_of_qt_and_links_of_vue_are_kept_anywhere_in_prose(parts: list
         ("At 10:30 she said:so :D, 见:abc and a::b :smile:", [":smile:"]),
         ("%<name>s likes %<n>.2f and %<b>d", ["%<name>s", "%<n>.2f", "%<b>d"]),
         ("#{user} has {{{ raw }}} and %arg", ["#{user}", "{{{ raw }}}", "%arg"]),
-        ("%name%, %%site%% or %DATE% at %d%%, not 30%off%", ["%name%", "%%site%%", "%DATE%", "%d%%"]),  # Symfony, Yoast
-        ("@count of %title: 50 %of it, a%off", ["@count", "%title"]),  # Drupal
+        ("%name%, %%site%% or %DATE% at %d%%, not 30%off%", ["%name%", "%%site%%", "%DATE%", "%d", "%%"]),
+        ("@count of %title: 50 %of it, a%off, %lus", ["@count", "%title", "%lu"]),  # Drupal
         ("Hello $name, $5 or US$ in $HOME", ["$name", "$HOME"]),  # PHP, Dart
         ("%#x, %'d and # of C# #1", ["%#x", "%'d", "#"]),
+        ("message #%d (#)", ["%d"]),
     ],
 )
 def test_placeholders_of_many_frameworks_are_kept(text: str, kept: list[str]) -> None:
