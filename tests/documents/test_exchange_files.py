@@ -340,6 +340,7 @@ def test_po_is_read_however_gettext_lets_it_be_laid_out(source: str) -> None:
         ("There is a dog|There are dogs", ["There is a dog", "There are dogs"]),  # Laravel
         ("{0} No dogs|[1,19] :n dogs|[20,*] Many dogs", ["No dogs", ":n dogs", "Many dogs"]),
         ('{n, plural, =0{No dogs} one {# "dog"} other{{n} <b>dogs</b>}}', ["No dogs", '# "dog"', "{n} dogs"]),
+        ("{n, plural,\n\tone {a dog}\nother {# dogs}\n}", ["a dog", "# dogs"]),
         ("{ who, select, male {He isn't} other {They aren't}}", ["He isn't", "They aren't"]),
         ("{n, selectordinal, one{#st dog} other{#th dog}}", ["#st dog", "#th dog"]),
         ("Say start|stop", ["Say start|stop"]),

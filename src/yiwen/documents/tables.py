@@ -28,8 +28,10 @@ _CODE: Final = re.compile(
 names in any script; a formula; the line by which Excel knows the separator."""
 _SAID: Final = r"((?:[^{}|<>']|'(?![{}])|\{[^{}|]*\}|<[^{}|<>]*>)++)"
 """A text with placeholders and tags in it."""
-_BRANCH: Final = re.compile(rf"(?:=\d+|\w+)\s*\{{{_SAID}\}}\s*")
-_MESSAGE: Final = re.compile(rf"\{{\s*[\w.]+,\s*(?:plural|select(?:ordinal)?),\s*(?:{_BRANCH.pattern})+\}}")
+_GAP: Final = r"(?:\s|\\[nrt])*"
+"""Blanks and line breaks in a string of JSON."""
+_BRANCH: Final = re.compile(rf"(?:=\d+|\w+){_GAP}\{{{_SAID}\}}{_GAP}")
+_MESSAGE: Final = re.compile(rf"\{{\s*[\w.]+,{_GAP}(?:plural|select(?:ordinal)?),{_GAP}(?:{_BRANCH.pattern})+\}}")
 """A message of ICU, not in another one, and one of its branches."""
 _VARIANT: Final = re.compile(rf"(?=[^|]* )\s*(?:\{{\d+\}}|\[\d+,(?:\d+|\*)\])?{_SAID}")
 _VARIANTS: Final = re.compile(rf"{_VARIANT.pattern}(?:\|{_VARIANT.pattern})+")
@@ -157,8 +159,7 @@ def _texts(source: str, start: int, end: int) -> list[Span]:
 
 def _escaped(text: str, *, raw: str, is_ascii: bool) -> str:
     """A translation as JSON has it; its apostrophe before a brace (l'{name}) would quote this in a message of ICU."""
-    text = text if "'{" in raw else text.replace("'{", "’{")
-    return json.dumps(text, ensure_ascii=is_ascii)[1:-1]
+    return json.dumps(text if "'{" in raw else text.replace("'{", "’{"), ensure_ascii=is_ascii)[1:-1]
 
 
 def is_code(text: str) -> bool:
