@@ -1,13 +1,14 @@
-"""XLIFF: which targets are filled, what is said of them then, and what of a text stays. Strings of programs."""
+"""XLIFF and PO: what is filled, what is said of it then, and what of a text stays. Strings of programs."""
 
 from __future__ import annotations
 
 import json
 import re
 
+import polib
 import pytest
 from lxml import etree
-from papers import XLIFF, XLIFF2, Fake, texts_of, translated_here, upper
+from papers import XLIFF, XLIFF2, Fake, texts_of, translated_here, upper, zipped
 
 from yiwen.errors import DataError
 
@@ -15,17 +16,17 @@ ONE = '<xliff version="1.2"><file source-language="en"><body><trans-unit id="1">
 TWO = '<xliff version="2.0" srcLang="en" trgLang="de"><file id="f"><unit id="1">{}</unit></file></xliff>'
 
 
-@pytest.mark.parametrize("source", [XLIFF, XLIFF2])
-def test_targets_of_another_language_are_refused(source: str) -> None:
-    message = "the file has targets in de, not zh-Hans; use a model for de, or correct trgLang or target-language"
+@pytest.mark.parametrize(("source", "where"), [(XLIFF, "target-language"), (XLIFF2, "trgLang")])
+def test_targets_of_another_language_are_refused(source: str, where: str) -> None:
+    message = f"the file has targets in de, not zh-Hans; use a model for de, or correct {where}"
     with pytest.raises(DataError, match=message):
         translated_here(source, "xliff", tgt_lang="zh-Hans")
     assert translated_here(source, "xliff", tgt_lang="de-AT") == translated_here(source, "xliff", tgt_lang="")
 
 
-@pytest.mark.parametrize("source", [XLIFF, XLIFF2])
-def test_texts_of_another_language_are_refused_and_of_another_region_are_not(source: str) -> None:
-    message = "the file has sources in en, not fr; use a model for en, or correct srcLang or source-language"
+@pytest.mark.parametrize(("source", "where"), [(XLIFF, "source-language"), (XLIFF2, "srcLang")])
+def test_texts_of_another_language_are_refused_and_of_another_region_are_not(source: str, where: str) -> None:
+    message = f"the file has sources in en, not fr; use a model for en, or correct {where}"
     with pytest.raises(DataError, match=message):
         translated_here(source, "xliff", src_lang="fr", tgt_lang="de")
     same = translated_here(source, "xliff", src_lang="en-GB", tgt_lang="de")
@@ -186,7 +187,7 @@ def test_a_break_in_a_string_stands_between_two_words(br: str) -> None:
 )
 def test_blocks_in_a_string_stand_between_words(source: str, written: str) -> None:
     assert translated_here(f'{{"a": "{source}"}}', "json").decode() == f'{{"a": "{written}"}}'
-    entry = 'msgid "{}"\nmsgstr "{}"\n'
+    entry = '#, fuzzy\nmsgid "{}"\nmsgstr "{}"\n'
     assert translated_here(entry.format(source, ""), "po").decode() == entry.format(source, written)
 
 
@@ -303,10 +304,75 @@ def test_a_unit_of_xliff_without_a_source_is_left_alone() -> None:
 
 def test_a_po_entry_that_writes_a_byte_by_its_number_is_left_alone() -> None:
     source = (
-        'msgid "a \\033[1m dog"\nmsgstr ""\n\nmsgid "a \\\\033 dog"\nmsgstr ""\n\nmsgid "\\x41 cat"\nmsgstr "\\x42"\n'
+        'msgid "a \\033[1m dog"\nmsgstr ""\n\n#, fuzzy\nmsgid "a \\\\033 dog"\nmsgstr ""\n\n'
+        'msgid "\\x41 cat"\nmsgstr "\\x42"\n'
     )
     written = source.replace('033 dog"\nmsgstr ""', '033 dog"\nmsgstr "A \\\\033 DOG"')
     assert translated_here(source, "po").decode() == written
+
+
+def test_a_po_entry_that_is_filled_is_fuzzy_and_says_all_else_as_before() -> None:
+    """As gettext's own msgpre marks what a machine has translated (GNU gettext 1.0, gettext-tools/src/msgpre.c)."""
+    entry = '# c\n#. x\n#: a.c:7\n#, c-format, no-wrap\n#| msgid "old"\nmsgctxt "menu"\nmsgid "%d dog"\n'
+    entry += 'msgid_plural "%d dogs"\nmsgstr[0] ""\nmsgstr[1] ""\n\n'
+    source = (
+        f'{entry}msgid "kept"\nmsgstr "da"\n\nmsgctxt ""\nmsgid "a cat"\nmsgstr ""\n\n#~ msgid "no"\n#~ msgstr ""\n'
+    )
+    out = translated_here(source.replace("\n", "\r\n"), "po").decode().replace("\r\n", "\n")
+    before, after = polib.pofile(source), polib.pofile(out)
+    assert [entry.flags for entry in after] == [["fuzzy", "c-format", "no-wrap"], [], ["fuzzy"], []]
+    assert [entry.msgstr or entry.msgstr_plural for entry in after] == [{0: "%d DOG", 1: "%d DOGS"}, "da", "A CAT", {}]
+    for entry in (*before, *after):
+        entry.flags, entry.msgstr, entry.msgstr_plural = [], "", {}
+    assert [str(entry) for entry in before] == [str(entry) for entry in after]
+    assert translated_here(out, "po").decode() == out
+
+
+@pytest.mark.parametrize("source", ['  msgid "a dog"\n  msgstr ""\n', 'msgid"a dog"\nmsgstr\n""\n'])
+def test_po_is_read_however_gettext_lets_it_be_laid_out(source: str) -> None:
+    assert translated_here(source, "po").decode() == "#, fuzzy\n" + source.replace('""', '"A DOG"')
+
+
+@pytest.mark.parametrize(
+    ("string", "texts"),
+    [
+        ("no dogs | a dog | {n} dogs", ["no dogs", "a dog", "{n} dogs"]),  # vue-i18n
+        ("There is a dog|There are dogs", ["There is a dog", "There are dogs"]),  # Laravel
+        ("{0} No dogs|[1,19] :n dogs|[20,*] Many dogs", ["No dogs", ":n dogs", "Many dogs"]),
+        ('{n, plural, =0{No dogs} one {# "dog"} other{{n} <b>dogs</b>}}', ["No dogs", '# "dog"', "{n} dogs"]),
+        ("{n, plural,\n\tone {a dog}\nother {# dogs}\n}", ["a dog", "# dogs"]),
+        ("{ who, select, male {He isn't} other {They aren't}}", ["He isn't", "They aren't"]),
+        ("{n, selectordinal, one{#st dog} other{#th dog}}", ["#st dog", "#th dog"]),
+        ("Say start|stop", ["Say start|stop"]),
+        ("Write {'|'} or a | b", ["Write {'|'} or a | b"]),
+        ("a < b | c > d", ["a < b | c > d"]),
+        ("{n, plural, one {{g, select, other {his dog}}} other {dogs}}", []),
+        ("{n, plural, one {a '{' dog} other {dogs}}", []),
+    ],
+)
+def test_each_text_of_a_string_that_counts_is_translated_by_itself(string: str, texts: list[str]) -> None:
+    source = json.dumps({"a": string, "b": "plain dog"})
+    assert texts_of(source, "json") == [*texts, "plain dog"]
+    (out, _) = json.loads(translated_here(source, "json", lambda text: text.replace("dog", "Hund"))).values()
+    assert out == (string.replace("dog", "Hund") if texts else string)
+
+
+def test_no_apostrophe_of_a_translation_quotes_a_placeholder() -> None:
+    """In messages of ICU '{ begins what is no placeholder (MessagePattern.ApostropheMode)."""
+    known = {"about {app}": "de l'{app}", "set '{x}'": "l'{x}'"}
+    fake = Fake({**known, "the {n} dog": "l'{n} chien"})
+    source = {"a": "about {app}", "b": "{n, plural, other {the {n} dog}}", "c": "set '{x}'"}
+    out = json.loads(translated_here(json.dumps(source), "json", fake=fake))
+    assert out == {"a": "de l’{app}", "b": "{n, plural, other {l’{n} chien}}", "c": "l'{x}'"}
+
+
+def test_a_packed_file_of_memoq_is_one_of_xliff() -> None:
+    empty, filled = (ONE.format(f"<source>A dog.</source>{target}") for target in ("", "<target>A DOG.</target>"))
+    package = zipped({"document.mqxliff": empty, "skeleton.xml": "<a>a dog</a>"})
+    out = zipped({"document.mqxliff": filled, "skeleton.xml": "<a>a dog</a>"})
+    assert translated_here(package, "mqxlz", tgt_lang="de") == out
+    with pytest.raises(DataError, match="an archive without such a document in it"):
+        translated_here(zipped({"skeleton.xml": "<a>a dog</a>"}), "mqxlz")
 
 
 def test_a_part_that_is_not_to_be_translated_stays_whole() -> None:
@@ -340,7 +406,7 @@ def test_segments_that_are_empty_inside_of_formatting_are_filled() -> None:
 )
 def test_a_sentence_that_goes_on_in_the_next_line_of_a_string_is_one(source: str, text: str) -> None:
     written = source.replace("\r", "\\r").replace("\n", "\\n")
-    for suffix, document in (("json", f'["{written}"]'), ("po", f'msgid "{written}"\nmsgstr ""\n')):
+    for suffix, document in (("json", f'["{written}"]'), ("po", f'#, fuzzy\nmsgid "{written}"\nmsgstr ""\n')):
         assert texts_of(document, suffix) == [text]
         assert translated_here(document, suffix, str.upper if suffix == "po" else upper).decode() == document.replace(
             *(('""', f'"{_upper(written)}"') if suffix == "po" else (written, _upper(written)))
@@ -374,7 +440,7 @@ def test_a_file_holds_nothing_that_its_encoding_lacks(label: str) -> None:
     source = f'<?xml version="1.0" encoding="{label}"?><xliff version="1.2"><file><body>{unit}</body></file></xliff>'
     out = translated_here(source, "xliff", lambda text: "狗——𠀀", tgt_lang="zh")
     assert etree.fromstring(out).findtext(".//target") in ("狗――𠀀", "狗——𠀀")  # the dash of GB 2312 is both
-    header = f'msgid ""\nmsgstr "Content-Type: text/plain; charset={label}\\n"\n\nmsgid "a dog"\nmsgstr ""\n'
+    header = f'msgid ""\nmsgstr "Content-Type: text/plain; charset={label}\\n"\n\n#, fuzzy\nmsgid "a dog"\nmsgstr ""\n'
     assert translated_here(header, "po", lambda text: "狗——").endswith('msgstr "狗——"\n'.encode("gbk"))
     out = translated_here(header.replace("\n", "\r\n"), "po", lambda text: "𠀀——").decode()
     in_utf_8 = header.replace(label, "UTF-8").removesuffix('""\n') + '"𠀀——"\n'
@@ -386,7 +452,8 @@ def test_what_a_file_holds_already_beyond_its_encoding_stays(label: str, sign: s
     unit = "<trans-unit id='1'><source>a dog</source></trans-unit>"
     source = f'<?xml version="1.0" encoding="{label}"?><xliff><note><![CDATA[{sign}]]></note>{unit}</xliff>'
     assert f"[{sign}]".encode("gb18030") in translated_here(source.encode("gb18030"), "xliff")
-    header = f'msgid ""\nmsgstr "Content-Type: text/plain; charset={label}\\n"\n\n# {sign}\nmsgid "a dog"\nmsgstr ""\n'
+    header = f'msgid ""\nmsgstr "Content-Type: text/plain; charset={label}\\n"\n\n# {sign}\n'
+    header += '#, fuzzy\nmsgid "a dog"\nmsgstr ""\n'
     out = header.replace('"a dog"\nmsgstr ""', '"a dog"\nmsgstr "A DOG"')
     assert translated_here(header.encode("gb18030"), "po") == out.encode("gb18030")
 

@@ -155,14 +155,14 @@ def test_old_encodings_are_kept_and_characters_they_lack_are_written_as_numbers(
     assert out.decode("cp1252") == '<meta charset="windows-1252"><p>caf\u00e9 &#33590;</p>'
     chinese = '<meta charset="gb2312"><p>\u8336</p>'.encode("gb18030")
     assert translated_here(chinese, "html", lambda text: "tea").decode("gb18030") == '<meta charset="gb2312"><p>tea</p>'
-    head = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=GB2312\\n"\n\nmsgid "A dog"\n'
+    head = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=GB2312\\n"\n\n#, fuzzy\nmsgid "A dog"\n'
     out = translated_here(f'{head}msgstr ""\n', "po", lambda text: "乔治·奥威尔——作家", tgt_lang="zh")
     assert out == f'{head}msgstr "乔治·奥威尔——作家"\n'.encode("gb18030")  # both signs as GB 2312 has them
 
 
 @pytest.mark.parametrize(("target", "encoding"), [("th\u00e9", "iso-8859-1"), ("\u8336", "UTF-8")])
 def test_a_po_file_becomes_utf_8_where_its_encoding_lacks_a_character(target: str, encoding: str) -> None:
-    source = '# caf\u00e9\n"Content-Type: text/plain; charset=iso-8859-1\\n"\nmsgid "tea"\nmsgstr ""\n'
+    source = '# caf\u00e9\n"Content-Type: text/plain; charset=iso-8859-1\\n"\n#, fuzzy\nmsgid "tea"\nmsgstr ""\n'
     out = translated_here(source.encode("iso-8859-1"), "po", lambda text: target)
     assert out.decode(encoding) == source.replace("iso-8859-1", encoding).replace('""', f'"{target}"')
 

@@ -81,6 +81,26 @@ def test_a_placeholder_takes_no_word_that_was_kept_as_it_is() -> None:
     assert translated_here('"{name} likes beef"', "json", fake=fake).decode() == '"mag {name} beef"'
 
 
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [("drei 77 Hunde", "drei {n} Hunde"), ("drei 97er Hunde", "drei {n}er Hunde"), ("drei 6 Hunde", "drei {n} Hunde")],
+)
+def test_no_digit_stays_beside_a_placeholder_where_the_model_garbled_its_number(said: str, written: str) -> None:
+    fake = Fake({"three {n} dogs": "weg", "three 7 dogs": said}, {"three 7 dogs": [(0, 0), (1, 1)]})
+    assert translated_here('"three {n} dogs"', "json", fake=fake).decode() == f'"{written}"'
+
+
+def test_a_placeholder_takes_no_number_of_the_text_itself() -> None:
+    # 0 17 1 dogs 2 8 -> 0 17 1 Hunde, whose 17 is what 8 looks at
+    fake = Fake({"17 dogs {n}": "weg", "17 dogs 8": "17 Hunde"}, {"17 dogs 8": [(0, 0), (1, 1), (2, 0)]})
+    assert translated_here('"17 dogs {n}"', "json", fake=fake).decode() == '"{n} 17 Hunde"'
+
+
+def test_placeholders_side_by_side_take_a_digit_each() -> None:
+    fake = Fake({"{a}{b} dogs": "weg", "78 dogs": "78 Hunde"}, {"78 dogs": [(0, 0), (1, 1)]})
+    assert translated_here('"{a}{b} dogs"', "json", fake=fake).decode() == '"{a}{b} Hunde"'
+
+
 def test_a_mark_holds_all_the_code_that_is_in_it() -> None:
     # 0 use 1 a1 2 or 3 b2 4 now 5 . -> 0 a1 1 kann 2 man 3 oder 4 b2 5 nehmen 6 .
     links = [(0, 1), (0, 2), (1, 0), (2, 3), (3, 4), (4, 5), (5, 6)]
@@ -321,7 +341,7 @@ def test_arguments_of_qt_and_links_of_vue_are_kept_anywhere_in_prose(parts: list
     text = "Read %1: " + " ".join(f"{word} the {argument}" for word, argument in parts)
     (unit,) = _units(text, "txt")
     wanted = ["%1", *(argument for _, argument in parts)]
-    assert [literal for literal in unit.literals() if literal not in ("a@b.de", "%5")] == wanted
+    assert [literal for literal in unit.literals() if literal not in ("a@b.de", "@ann", "%5")] == wanted
 
 
 @pytest.mark.parametrize(
@@ -330,10 +350,15 @@ def test_arguments_of_qt_and_links_of_vue_are_kept_anywhere_in_prose(parts: list
         ("Hi :name, (:count left)", [":name", ":count"]),
         ("At 10:30 she said:so :D, 见:abc and a::b :smile:", [":smile:"]),
         ("%<name>s likes %<n>.2f and %<b>d", ["%<name>s", "%<n>.2f", "%<b>d"]),
-        ("#{user} has {{{ raw }}} and %arg, but no %argument", ["#{user}", "{{{ raw }}}", "%arg"]),
+        ("#{user} has {{{ raw }}} and %arg", ["#{user}", "{{{ raw }}}", "%arg"]),
+        ("%name%, %%site%% or %DATE% at %d%%, not 30%off%", ["%name%", "%%site%%", "%DATE%", "%d", "%%"]),
+        ("@count of %title: 50 %of it, a%off, %lus", ["@count", "%title", "%lu"]),  # Drupal
+        ("Hello $name, $5 or US$ in $HOME", ["$name", "$HOME"]),  # PHP, Dart
+        ("%#x, %'d and # of C# #1", ["%#x", "%'d", "#"]),
+        ("message #%d (#)", ["%d"]),
     ],
 )
-def test_placeholders_of_laravel_ruby_handlebars_and_xcode_are_kept(text: str, kept: list[str]) -> None:
+def test_placeholders_of_many_frameworks_are_kept(text: str, kept: list[str]) -> None:
     (unit,) = _units(json.dumps([text]), "json")
     assert (unit.text, unit.literals()) == (text, kept)
 

@@ -20,24 +20,27 @@ DEEPEST: Final = 64
 BLANK: Final = " \t\r\n\f"
 _BLANKS: Final = re.compile(f"[{BLANK}]+")
 _KEEP: Final = re.compile(
-    r"""(?:(?:https?|ftp)://|(?<![A-Za-z\d])www\.)
-      [^{AROUND}]*[^{AROUND}.,;:!?)]
+    r"""(?:(?:https?|ftp)://|(?<![A-Za-z\d])www\.)[^{AROUND}]*[^{AROUND}.,;:!?)]
     | (?a:(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+) | \$?\{?\{\{[^{}]*\}\}\}? | [$%\#]\{[^{}]*\}
     | \{:?\s*(?:[.\#][\w-]|[\w-]+=["'\w])[^{}\n]*\}         # {: .note #id key="v"} of Markdown
     | \[\[[^\[\]\n]+\]\] | \[-?@\w[^\[\]\n]*\] | (?<![\w:])(?a::(?:[a-z+][\w+-]*:|[A-Za-z]\w+)(?![\w:]))
-      # [[link]], [@note], :smile:, :name of Laravel
     | \\\([^\n]{0,500}?\\\) | \\\[[^\n]{0,500}?\\\] | &(?:\w+|\#\d+|\#x[0-9a-fA-F]+);  # \(x\) and \[x\] of MathJax
-    | \$[A-Z][A-Z\d_]*\$ | \$t\([^()\n]*\) | %(?:\d+\$)?\#@\w+@ | %arg(?!\w)  # of Chrome, i18next, Xcode
+    | \$[A-Z][A-Z\d_]*\$ | \$t\([^()\n]*\) | %(?:\d+\$)?\#@\w+@ | (?<![\w&\#])\#(?=\s|\Z|[\u3040-\u9fff])
+    | (?a:(?<![\w$])\$[A-Za-z_]\w*|(?<![\w@.])@[A-Za-z]\w+ | (?<![\w%])%(?:[A-Za-z][\w.-]*|%[A-Za-z][\w.-]*%)%(?![\w%])
+    | (?<![\w%])(?<!\d\s)%(?!l{0,2}[dfsu]|ll?[ix])[a-z_]{3,}\w*) | \{%[^{}\n]*?%\} | \{[^{}\s,]*\}
     | \{[\w.]*(?:,-?\d+)?(?::(?:%[^{}\n]*|[^{}\s]*))?\}     # {price:,.2f}, {0,10:N2}, {when:%d %m}
-    | \{%[^{}\n]*?%\} | \{[^{}\s,]*\} | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)    # {name}; ICU
-      (?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}
-    | %(?:\(\w+\)|<\w+>|\d+\$)?[-+0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
+    | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)(?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}  # ICU
+    | %(?:\(\w+\)|<\w+>|\d+\$)?[-+0\#']*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
       (?:[diouxXeEfFgGcsp@](?!(?a:\w))|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
     | (?<![A-Za-z\d`])(``?)[^`'\n]{1,80}\1(?![A-Za-z\d`])""".replace("{AROUND}", AROUND)
     + rf" | {ARGUMENT} | {LINKED}",
     re.VERBOSE,
 )
-"""Addresses, placeholders, entities of another language, what a dialect of Markdown knows and ours does not, code."""
+"""Addresses, placeholders, entities of another language, what a dialect of Markdown knows and ours does not, code.
+
+Of Laravel `:name`, of Chrome `$NAME$`, of i18next `$t(key)`, of PHP and Dart `$name`, of Drupal `@name` and `%name`, of
+Symfony `%name%`, of Xcode `%#@name@` and `%arg`, in a plural of ICU `#`; `[[link]]`, `[@note]`, `:smile:`.
+"""
 _MESSAGE: Final = re.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,")
 """How a message of ICU begins."""
 
@@ -92,8 +95,7 @@ def units_of(
     keep = _kept(text, marks)
     if not _is_prose(text, keep) or _breaks_message(text, keep):
         return [source]
-    unit = Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap)
-    return [source[:start], unit, source[start + len(raw) :]]
+    return [source[:start], Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap), source[start + len(raw) :]]
 
 
 def _apart(tokens: Sequence[Token]) -> list[Token]:
@@ -182,8 +184,7 @@ def _assembled(
                 if point >= 0 or is_collapsed:
                     piece = rest
             if token.is_kept and piece.strip():
-                code = token.raw.strip(BLANK)
-                marks.append(Mark(length, length + len(piece), parent, is_code=True, before=code))
+                marks.append(Mark(length, length + len(piece), parent, is_code=True, before=token.raw.strip(BLANK)))
         elif token.kind == "break":
             piece = "" if ends_cjk(end) else " "
             marks.append(Mark(length, length + len(piece), parent, is_break=True, before=token.raw, after=token.text))

@@ -81,15 +81,13 @@ def _head(head: str, prefix: str, *, is_leftwards: bool, is_sided: bool) -> str:
         return head
     side = old.get("algn") or ("l" if is_leftwards else "r") * is_sided
     side = {"l": "r", "r": "l"}.get(side, side)
-    new = f' rtl="{int(is_leftwards)}"' + (f' algn="{side}"' if side else "")
-    return _drawn(tag, new) + end + rest
+    return _drawn(tag, f' rtl="{int(is_leftwards)}"' + (f' algn="{side}"' if side else "")) + end + rest
 
 
 def _run(is_leftwards: bool, found: re.Match[str]) -> str:
     """A run of Word as it is written where a translation has been put in; one of other letters only goes rightwards."""
     start, prefix, props, tag, text = found.groups()
-    is_turned = is_leftwards and _runs_leftwards(html.unescape(text))
-    if is_turned:
+    if is_turned := is_leftwards and _runs_leftwards(html.unescape(text)):
         props = _LATIN_ONLY.sub(r"\g<0><\1\2Cs\3/>", props or f"<{prefix}rPr></{prefix}rPr>")
     if props:
         props = _marked(props, "rtl", f"<{prefix}rtl/>" if is_turned else "")

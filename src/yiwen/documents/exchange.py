@@ -17,10 +17,13 @@ from yiwen.errors import DataError
 from yiwen.text.languages import base, best_match
 
 _QUOTED: Final = r'"(?:[^"\\\n]|\\.)*+"'
+_TEXT: Final = rf"{_QUOTED}(?:\s*\n[ \t]*{_QUOTED})*"
 _FIELD: Final = re.compile(
-    rf"^(?P<name>msgid_plural|msgid|msgstr)(?P<number>\[\d+\])?[ \t]+(?P<text>{_QUOTED}(?:\s*\n[ \t]*{_QUOTED})*)",
+    rf"^(?P<flags>(?:#,.*\n)?)(?:#\|.*\n)*(?:[ \t]*msgctxt\s*{_TEXT}\s*\n)?"
+    rf"[ \t]*(?P<name>msgid_plural|msgid|msgstr)\s*(?P<number>\[\d+\])?\s*(?P<text>{_TEXT})",
     re.MULTILINE,
 )
+"""An entry begins with its flags, what its text was before, and its context."""
 _LANGUAGE: Final = re.compile(r"^Language:[ \t]*([\w@-]+)", re.MULTILINE)
 """In the header of a PO file."""
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -43,26 +46,31 @@ _DETAIL: Final = re.compile(r"""\s+(?:subState|state-qualifier)=["'][^"']*["']""
 
 
 def po(source: str, *, tgt_lang: str) -> list[Part]:
-    """gettext: each empty `msgstr` gets the translation of its `msgid`, or of `msgid_plural`.
+    """gettext: each empty `msgstr` gets the translation of its `msgid`, or of `msgid_plural`, and its entry is fuzzy.
 
     Raises:
         DataError: If there is no entry, or its header names another language than `tgt_lang`.
     """
-    fields = list(_FIELD.finditer(source))
-    if not fields:
+    if not (fields := list(_FIELD.finditer(source))):
         raise DataError("not a PO file: it has no line with msgid and a text in quotes; give one that gettext reads")
-    out, at, msgid, plural = list[Part](), 0, "", ""
+    out, at, msgid, plural, flags, place = list[Part](), 0, "", "", "", 0
     for field, following in zip(fields, [*fields[1:], None], strict=True):
         text = _unquoted(field["text"])
         if field["name"] != "msgstr":
             text = "" if _CODED.search(field["text"]) else text
-            msgid, plural = (msgid, text) if field["name"] == "msgid_plural" else (text, "")
+            if field["name"] == "msgid":
+                msgid, plural, flags = text, "", field["flags"]
+                out += [source[at : field.start()], flags]
+                at, place = field.end("flags"), len(out) - 1
+            else:
+                plural = text
             continue
         if not msgid and (named := _LANGUAGE.search(text)):
             _check_language("targets", named[1], tgt_lang, "Language")
         is_only = following is None or following["number"] is None
         wanted = plural if plural and (field["number"] != "[0]" or is_only) else msgid
         if not text and (unit := string_unit(string_tokens(wanted), lambda said: f'"{said.translate(_WRITTEN)}"')):
+            out[place] = flags if "fuzzy" in flags else flags.replace("#,", "#, fuzzy,", 1) or "#, fuzzy\n"
             out += [source[at : field.start("text")], *unit]
             at = field.end("text")
     return [*out, source[at:]]
@@ -99,10 +107,9 @@ def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
         if is_alone and piece.kind == "open":
             wanted.append(is_wanted(piece))
             is_2 = piece.name == "xliff" and piece.attributes.get("version", "").startswith("2")
-            named = piece.attributes.get("trgLang" if is_2 else "target-language", "")
-            _check_language("targets", named, tgt_lang, "trgLang or target-language")
-            named = base(piece.attributes.get("srcLang" if is_2 else "source-language", ""))
-            _check_language("sources", named, base(src_lang), "srcLang or source-language")
+            src, tgt = ("srcLang", "trgLang") if is_2 else ("source-language", "target-language")
+            _check_language("targets", piece.attributes.get(tgt, ""), tgt_lang, tgt)
+            _check_language("sources", base(piece.attributes.get(src, "")), base(src_lang), src)
             if is_2 and tgt_lang and "trgLang" not in piece.attributes:
                 piece = piece._replace(raw=f'{piece.raw[:-1]} trgLang="{escape_html(tgt_lang)}">')
         elif piece.kind == "close":

@@ -156,8 +156,7 @@ def _tokens(children: Sequence[Any], located: _Located) -> Iterator[Token | str]
             yield Token("open", raw, key=name)
         elif side == "close":
             # In [words][] and [words] these name the target, so that it has to be named where they change.
-            names_target = raw in ("]", "][]")
-            again = f"][{' '.join(text[label:start].split())}]" if names_target and text[label:start] else ""
+            again = f"][{' '.join(text[label:start].split())}]" if raw in ("]", "][]") and text[label:start] else ""
             yield Token("close", raw, again, key=name)
         else:
             yield Token("point", raw)

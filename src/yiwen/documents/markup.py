@@ -37,8 +37,7 @@ _IN_STRING: Final = re.compile(
     r"|(?<=[^\s.!?:;])\r?\n[ \t]*(?=[a-zß-öø-ÿά-ώа-џ])|(?<![\s\"'(`])(?:\\n)++(?![a-z\s\"'),`]))"
     r"|(?:<(?!r[tp]>|(?<=%<)\w+>[\d.]*[dfs](?!\w))|\{(?=\w+>))"
     r"(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>|[>}]))(?P<rest>\}|[^<>]*>)"
-    rf"|(?P<point>\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|<r[tp]>[^<>]*(?:</r[tp]>)?|{_OTHER})"
-    r"|[^<{\r\n\\]+|.",
+    rf"|(?P<point>\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|<r[tp]>[^<>]*(?:</r[tp]>)?|{_OTHER})|[^<{{\r\n\\]+|.",
     re.DOTALL,
 )
 """Lines end at blocks, at a \\n that was escaped twice, and inside of sentences, which go on with a small letter.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile
 from typing import Final
 
@@ -54,25 +54,15 @@ _SHOWN: Final = re.compile(r"\b(?:HYPERLINK|TOC)\b")
 _EMPTY: Final = re.compile(r"<(\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 
 
-def boxes(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
-    """The units of text boxes; each stands inside of the paragraph that it is anchored to, and is a point of that."""
-    if "txbxContent" not in source:
-        return [source]
-    return _in_direction(source, _of_boxes, src_lang=src_lang, tgt_lang=tgt_lang)
+def paragraphs(source: str, *, in_boxes: bool, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
+    """The units of one part of a Word or PowerPoint file, in the direction of the target language where that is known.
 
-
-def paragraphs(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
-    """The units of one part of a Word or PowerPoint file, but for its text boxes."""
-    return _in_direction(source, _with_paragraphs, src_lang=src_lang, tgt_lang=tgt_lang)
-
-
-def _in_direction(
-    source: str, find: Callable[[Sequence[Piece]], Iterator[Part]], *, src_lang: str, tgt_lang: str
-) -> list[Part]:
-    """What is found in a source, in the direction of the target language where that is known.
-
-    What has that direction stays as it is.
+    Those in text boxes or those outside: a box stands inside of the paragraph that it is anchored to, and is a point of
+    that. What has that direction stays as it is.
     """
+    if in_boxes and "txbxContent" not in source:
+        return [source]
+    find = _of_boxes if in_boxes else _with_paragraphs
     is_leftwards = scripts.is_leftwards(tgt_lang)
     if not tgt_lang or (src_lang and scripts.is_leftwards(src_lang) == is_leftwards):
         return list(find(xml_pieces(source)))
@@ -199,13 +189,12 @@ def _units(tokens: Sequence[Token]) -> list[Part]:
     if not lengths:
         return [token.raw for token in tokens]
     base = [lengths.most_common(1)[0][0]]  # formatting of the whole, and of each mark that is open
-    partner = pairs(tokens)  # what is around all of the text becomes no mark
-    marks = {a for a, b in partner.items() if not min(a, b) < texts[0] <= texts[-1] < max(a, b)}
+    # What is around all of the text becomes no mark.
+    marks = {a for a, b in pairs(tokens).items() if not min(a, b) < texts[0] <= texts[-1] < max(a, b)}
     out: list[Token] = []
     for number, token in enumerate(tokens):
         if token.kind == "text" and token.key != base[-1]:
-            closing = Token("close", "", key="run", wrap=_wrap(token.key))
-            if out[-1:] == [closing]:
+            if out[-1:] == [closing := Token("close", "", key="run", wrap=_wrap(token.key))]:
                 out.pop()
             else:
                 out.append(closing._replace(kind="open"))

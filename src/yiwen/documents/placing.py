@@ -177,8 +177,7 @@ def _around_words(marks: Sequence[Mark], known: Linked, room: Span, breaks: Sequ
         for first, last in found:
             if first < end and start < last:  # on parts of one word
                 start, end = (last, max(last, end)) if first <= start else (start, first)
-        held = [span for other, span in breaks if mark.start <= other.start and other.end <= mark.end]
-        if held:
+        if held := [span for other, span in breaks if mark.start <= other.start and other.end <= mark.end]:
             start = max([min(start, held[0][0]), *(last for _, last in found if last <= held[0][0])])
             end = max(end, held[-1][1])
         elif start == end:
@@ -208,8 +207,7 @@ def _window(mark: Mark, known: Linked, room: Span, taken: set[int]) -> Span:
     own = {j: weights[j] for j in sorted(weights) if is_free(j)}
     if mark.is_number and own:  # it takes the place of another number or of a word that was surely made from it
         j = max(own, key=own.__getitem__)
-        is_copied = known.target[slice(*known.tgt[j])] in {known.text[slice(*span)] for span in known.src}
-        return _part(mark, known, known.tgt[j], is_sure=own[j] >= SURE and not is_copied)  # nor a term that is kept
+        return _part(mark, known, known.tgt[j], is_sure=own[j] >= SURE)
     if own:
         first, last = _heaviest(weights, own, known.mass, taken)
         held = [first, last, *(j for j in own if known.keeps(*known.tgt[j]))]
@@ -253,20 +251,22 @@ def _part(mark: Mark, known: Linked, span: Span, *, is_sure: bool = False) -> Sp
     """Which part of a word a mark stands on.
 
     All of it, unless the mark is on a part in the text, too (`m<sup>2</sup>`, `{n}px`). A number takes the place of the
-    word's digits, and that of the whole word only where that is sure.
+    word's digits, all of them, as models say 88 or 98 for 8, and that of the whole word only where that is sure.
     """
-    (start, end), text = span, known.text
-    is_behind, goes_on = text[mark.start - 1 : mark.start].isalnum(), text[mark.end : mark.end + 1].isalnum()
-    part = text[mark.start : mark.end]
+    (start, end), part = span, known.text[mark.start : mark.end]
+    before, after = known.text[mark.start - 1 : mark.start], known.text[mark.end : mark.end + 1]
+    is_behind, goes_on = before.isalnum(), after.isalnum()
     found = (known.target.find if goes_on else known.target.rfind)(part, start, end)
+    others = {known.text[a:b] for a, b in known.src if b <= mark.start or mark.end <= a} if mark.is_number else ()
+    if known.target[start:end] in others:  # a number of the text itself, or a term that is kept
+        return (end, end) if is_behind else (start, start)
+    digits = [run.span() for run in re.compile(r"\d+").finditer(known.target, start, end) if found < run.end()]
     if found >= 0 and (mark.is_number or is_behind or goes_on):
-        return found, found + len(part)
+        is_whole = mark.is_number and not (before.isdigit() or after.isdigit())
+        return digits[0] if is_whole else (found, found + len(part))
     if not mark.is_number or (is_sure and not is_behind and not goes_on):
         return span
-    digits = re.compile(r"\d+").search(known.target, start, end)
-    if digits:
-        return digits.span()
-    return (end, end) if is_behind else (start, start)
+    return next(iter(digits), (end, end) if is_behind else (start, start))
 
 
 def _without_punctuation(mark: Mark, known: Linked, span: Span) -> Span:

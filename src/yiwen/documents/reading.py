@@ -21,10 +21,10 @@ Parser = Callable[[str], list[Part]]
 
 _OFFICE: Final = {"docx": office.DOCX, "pptx": office.PPTX, "xlsx": office.XLSX}
 _OPEN: Final = {"odp": opendocument.CONTENT, **dict.fromkeys(("ods", "odt"), opendocument.WITH_STYLES)}
-_PACKED: Final = {**_OFFICE, **_OPEN, "epub": book.PAGES}
+_PACKED: Final = {**_OFFICE, **_OPEN, "epub": book.PAGES, "mqxlz": re.compile(r".*\.mqxliff")}
 _HAS_STRINGS: Final = re.compile(rb'"inlineStr"|t="str"[^>]*><(?:\w+:)?v\b').search
 """True of a sheet of Excel whose cells hold their own strings instead of the numbers of shared ones."""
-_BODY: Final = re.compile(r"word/document|ppt/slides/slide|xl/workbook|content\.xml|.*html?\Z", re.IGNORECASE)
+_BODY: Final = re.compile(r"(?i)word/document|ppt/slides/slide|xl/workbook|content\.xml|.*(?:html?|mqxliff)\Z")
 """How the names of those files begin that a document has at least one of."""
 _MARKUP: Final = ("htm", "html", "mqxliff", "mxliff", "sdlxliff", "tmx", "xlf", "xliff", *_PACKED)
 _MARKED: Final = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
@@ -45,11 +45,10 @@ _SIGNS: Final = {"gb2312": {0x2014: 0x2015, 0xB7: 0x30FB}}
 
 def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Parser]]:
     """What finds the texts of each format, by suffix; a later one is given what those before have written."""
+    languages = {"src_lang": src_lang, "tgt_lang": tgt_lang}
     found: dict[str, Sequence[Parser]] = {
         "csv": (partial(tables.cells, is_tsv=False),),
-        "docx pptx": tuple(
-            partial(each, src_lang=src_lang, tgt_lang=tgt_lang) for each in (office.boxes, office.paragraphs)
-        ),
+        "docx pptx": tuple(partial(office.paragraphs, in_boxes=each, **languages) for each in (True, False)),
         "epub": (partial(book.attributes, tgt_lang=tgt_lang), book.texts),
         "htm html": (partial(web.attributes, tgt_lang=tgt_lang), web.texts),
         "arb json": (tables.values,),
@@ -58,11 +57,11 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "po pot": (partial(exchange.po, tgt_lang=tgt_lang),),
         "srt": (partial(subtitles.cues, is_vtt=False),),
         "tab tsv": (partial(tables.cells, is_tsv=True),),
-        "tmx": (partial(exchange.tmx, src_lang=src_lang, tgt_lang=tgt_lang),),
+        "tmx": (partial(exchange.tmx, **languages),),
         "txt": (tables.lines,),
         "vtt": (partial(subtitles.cues, is_vtt=True),),
         "xlsx": (office.cells,),
-        "mqxliff mxliff sdlxliff xlf xliff": (partial(exchange.xliff, src_lang=src_lang, tgt_lang=tgt_lang),),
+        "mqxliff mqxlz mxliff sdlxliff xlf xliff": (partial(exchange.xliff, **languages),),
     }
     return {suffix: found[suffixes] for suffixes in found for suffix in suffixes.split()}
 

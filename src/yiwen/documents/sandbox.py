@@ -67,7 +67,6 @@ def asked(data: bytes, *, limits: Limits, header: dict[str, str], answers: list[
     if done.returncode != 0:
         last = done.stderr.decode(errors="replace").strip().split("\n")[-1]
         raise DataError(f"the document cannot be parsed ({last or done.returncode}); save it anew or split it")
-    answer = json.loads(done.stdout)
-    if "error" in answer:
+    if "error" in (answer := json.loads(done.stdout)):
         raise DataError(answer["error"])
     return answer

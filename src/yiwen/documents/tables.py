@@ -15,18 +15,27 @@ from rich.cells import cell_len
 
 from yiwen.documents.assembling import running, string_unit, units_of
 from yiwen.documents.markup import string_tokens
-from yiwen.documents.unit import SENTENCE_END, Part, Token, is_cjk
+from yiwen.documents.unit import SENTENCE_END, Part, Span, Token, is_cjk
 from yiwen.errors import DataError
 
 _STRING: Final = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")(?P<colon>\s*:\s*)?')
 _CODE: Final = re.compile(
     r"(?=\S*[\d_/\\@.:-])(?![A-Za-z]+[.:]+\Z)[\w/\\@.:+#-]+={0,2}|[a-z]+[A-Z]\w*|data:\S+|(?:sep)?=.*"
-    r"|(?!\S*:)\S*[/\\]\S*\.[A-Za-z]\w{1,3}"  # a path with names in any script
-    r"|#[\da-fA-F]{3,8}|(?:rgb|hsl)a?\([^()]*\)",  # colours
+    r"|(?!\S*:)\S*[/\\]\S*\.[A-Za-z]\w{1,3}|#[\da-fA-F]{3,8}|(?:rgb|hsl)a?\([^()]*\)",
     re.ASCII | re.DOTALL,
 )
-"""A cell or a value of one word that is a number, a date, a path, an address or a name in a program; a formula; the
-line by which Excel knows the separator."""
+"""A cell or a value of one word that is a number, a date, an address, a colour, a name in a program or a path with
+names in any script; a formula; the line by which Excel knows the separator."""
+_SAID: Final = r"((?:[^{}|<>']|'(?![{}])|\{[^{}|]*\}|<[^{}|<>]*>)++)"
+"""A text with placeholders and tags in it."""
+_GAP: Final = r"(?:\s|\\[nrt])*"
+"""Blanks and line breaks in a string of JSON."""
+_BRANCH: Final = re.compile(rf"(?:=\d+|\w+){_GAP}\{{{_SAID}\}}{_GAP}")
+_MESSAGE: Final = re.compile(rf"\{{\s*[\w.]+,{_GAP}(?:plural|select(?:ordinal)?),{_GAP}(?:{_BRANCH.pattern})+\}}")
+"""A message of ICU, not in another one, and one of its branches."""
+_VARIANT: Final = re.compile(rf"(?=[^|]* )\s*(?:\{{\d+\}}|\[\d+,(?:\d+|\*)\])?{_SAID}")
+_VARIANTS: Final = re.compile(rf"{_VARIANT.pattern}(?:\|{_VARIANT.pattern})+")
+"""`no car | a car | {n} cars` of vue-i18n and `{0} No car|[1,*] Many cars` of Laravel, and one of these."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """Half a character, as `"\\ud83d"` in JSON: nobody can translate it."""
 _FORMULA: Final = ("=", "+", "-", "@")
@@ -128,15 +137,29 @@ def values(source: str) -> list[Part]:
         raise DataError(f"not JSON: {error}; correct it first") from error
     out, at, until = list[Part](), 0, 0  # before `until` all belongs to such a key
     for match in _STRING.finditer(source):  # in JSON that is well-formed a quote stands nowhere else
-        raw = match["string"]
-        text = json.loads(raw)
+        text = json.loads(raw := match["string"])
         if match["colon"] and match.start() >= until and text.startswith("@") and text not in ("@graph", "@value"):
             until = json.JSONDecoder().raw_decode(source, match.end())[1]
-        finish = partial(json.dumps, ensure_ascii=raw.isascii() and not text.isascii())
-        if not match["colon"] and match.start() >= until and (unit := _string(text, finish, raw=raw)):
-            out += [source[at : match.start()], *unit]
-            at = match.end()
+        is_key, is_ascii = match["colon"] or match.start() < until, raw.isascii() and not text.isascii()
+        for start, end in [] if is_key else _texts(source, match.start() + 1, match.end("string") - 1):
+            raw = source[start:end]
+            if unit := _string(json.loads(f'"{raw}"'), partial(_escaped, raw=raw, is_ascii=is_ascii), raw=raw):
+                out += [source[at:start], *unit]
+                at = end
     return [*out, source[at:]]
+
+
+def _texts(source: str, start: int, end: int) -> list[Span]:
+    """Where the texts of a string stand: one, or those for several numbers."""
+    for whole, text in ((_MESSAGE, _BRANCH), (_VARIANTS, _VARIANT)):
+        if whole.fullmatch(source, start, end):
+            return [match.span(1) for match in text.finditer(source, start, end)]
+    return [(start, end)]
+
+
+def _escaped(text: str, *, raw: str, is_ascii: bool) -> str:
+    """A translation as JSON has it; its apostrophe before a brace (l'{name}) would quote this in a message of ICU."""
+    return json.dumps(text if "'{" in raw else text.replace("'{", "’{"), ensure_ascii=is_ascii)[1:-1]
 
 
 def is_code(text: str) -> bool:

@@ -107,8 +107,8 @@ class Unit:
         def around(start: int, end: int) -> int:
             return max((n for n, mark in enumerate(marks) if mark.start <= start and end <= mark.end), default=-1)
 
-        stand_ins = [Mark(*span, around(*span), is_number=True) for span in keep]
-        return Unit("".join(parts), (*marks, *stand_ins), keep)
+        marks += [Mark(*span, around(*span), is_number=True) for span in keep]
+        return Unit("".join(parts), tuple(marks), keep)
 
     def check(self) -> None:
         """Refuse what would take minutes to put back.

@@ -113,8 +113,7 @@ def outline(source: str) -> set[str]:
             around.pop()
         elif piece.text.strip():
             mixed.add(around[-1])
-    in_text = {name for name, outer in found if outer & mixed}
-    return {name for name, _ in found} - _FORMATTING - in_text
+    return {name for name, _ in found} - _FORMATTING - {name for name, outer in found if outer & mixed}
 
 
 def said(source: str, *, is_html: bool) -> list[str]:

@@ -25,8 +25,7 @@ ARGUMENT: Final = r"(?<!(?<![%L])\d)%(?:L?n(?![A-Za-z])|(?:L[1-9]|1|(?P<later>[2
 LINKED: Final = r"(?a:(?<![\w@])@(?:\.\w+)?:(?:\{'[^'\n]{1,60}'\}|\([\w.-]+\)|\w[\w-]*(?:\.[\w-]+)*))"
 """A message that another one of vue-i18n holds: @:key, @.lower:key, @:{'key'}."""
 SPAN: Final = re.compile(
-    rf"""
-    </?[A-Za-z][^<>\n]{{0,200}}> | <2[\w-]{{1,20}}> | &(?:[A-Za-z]{{2,8}}|\#\d{{1,6}});  # tags, <2zh> too; entities
+    rf"""</?[A-Za-z][^<>\n]{{0,200}}> | <2[\w-]{{1,20}}> | &(?:[A-Za-z]{{2,8}}|\#\d{{1,6}});  # tags, <2zh>; entities
     | `[^`\n]{{1,200}}` | ⟦\d⟧ | {MASK}                                        # code; our own symbols
     | (?:(?:https?|ftp|file)://|www\.)[^{AROUND}]*[^\W_]/?                   # addresses
     | (?<![\w.+-])[\w.+-]{{1,64}}@[\w-]{{1,63}}(?:\.[\w-]{{1,63}})+ | {LINKED}
