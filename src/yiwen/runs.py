@@ -62,8 +62,10 @@ def train_recipe(
         The folder of the run and where it stands.
 
     Raises:
+        CheckpointError: If the model to start from, prepared text or a checkpoint is missing or damaged.
         ConfigError: If the run exists and resume is False, or it was started with another recipe.
-        TrainingError: If another process is writing the run.
+        DataError: If there is no text, or it is not what the recipe says.
+        TrainingError: If another process is writing the run, or training cannot go on.
         Stopped: After a stop signal, with a checkpoint written.
     """
     stop = expect(StopFlag() if stop is None else stop, StopFlag, "stop", "a yiwen.stop.StopFlag, or None")

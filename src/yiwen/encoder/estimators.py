@@ -68,6 +68,8 @@ class EncoderFeatures(TransformerMixin, _TakesText):  # type: ignore[misc]
 
         Raises:
             CheckpointError: If there is none.
+            ConfigError: If it has no such layer, or no such pooling.
+            MissingDependencyError: If torch is needed and not installed.
         """
         self.__dict__.pop("_encoder", None)  # `model` may be another one by now
         self.n_features_out_ = self._features([]).shape[1]
@@ -116,6 +118,7 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
             ConfigError: If the recipe is of another task, a label is missing, some are text and others are not, texts
                 and labels differ in number, or the folder cannot be written.
             DataError: If there is too little text, or one label alone.
+            MissingDependencyError: If torch or pyarrow is not installed.
 
         Warns:
             UserWarning: If texts were not trained on: how many, why, and which labels were lost with them.
