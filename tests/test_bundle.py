@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 import yiwen
 from tiny_model import MAX_TOKENS, TinyRun, signed, tampered
 from yiwen.bundle import BundleInfo, find_bundle, load_model, model_card, open_bundle, save_bundle
-from yiwen.errors import CheckpointError, MissingDependencyError
+from yiwen.errors import CheckpointError, ConfigError, MissingDependencyError
 from yiwen.tasks.config import Task
 from yiwen.text.subword import subword_paths
 
@@ -39,6 +39,11 @@ def test_a_bundle_holds_all_that_translation_needs(tiny_run: TinyRun) -> None:
     assert bundle.info.weights == "ema"
     assert bundle.info.scores["bleu"] > 30
     assert bundle.source is bundle.target
+
+
+def test_a_model_is_loaded_from_an_opened_bundle(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"bundle is a \w+; give what yiwen\.bundle\.open_bundle returns, not"):
+        load_model(folder)  # type: ignore[arg-type]
 
 
 def test_without_torch_a_model_names_the_pip_line(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch) -> None:

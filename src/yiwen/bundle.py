@@ -199,7 +199,7 @@ def load_model(bundle: Bundle) -> Transformer:
             over or of another shape; all are named.
         MissingDependencyError: If torch is not installed.
     """
-    require_translator(bundle)
+    require_translator(expect(bundle, Bundle, "bundle", "what yiwen.bundle.open_bundle returns"))
     path, info = weights_path(bundle), bundle.info
     with needing("a model needs torch", extra="train"):
         import torch
