@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from safetensors.torch import load_file, save_file
 import yiwen
 from tiny_model import MAX_TOKENS, TinyRun, signed, tampered
 from yiwen.bundle import BundleInfo, find_bundle, load_model, model_card, open_bundle, save_bundle
-from yiwen.errors import CheckpointError
+from yiwen.errors import CheckpointError, ConfigError, MissingDependencyError
 from yiwen.tasks.config import Task
 from yiwen.text.subword import subword_paths
 
@@ -38,6 +39,17 @@ def test_a_bundle_holds_all_that_translation_needs(tiny_run: TinyRun) -> None:
     assert bundle.info.weights == "ema"
     assert bundle.info.scores["bleu"] > 30
     assert bundle.source is bundle.target
+
+
+def test_a_model_is_loaded_from_an_opened_bundle(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"bundle is a \w+; give what yiwen\.bundle\.open_bundle returns, not"):
+        load_model(folder)  # type: ignore[arg-type]
+
+
+def test_without_torch_a_model_names_the_pip_line(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingDependencyError, match=r"^a model needs torch: pip install 'yiwen\[train\]'$"):
+        load_model(open_bundle(tiny_run.best))
 
 
 def test_what_is_saved_is_what_is_loaded(tiny_run: TinyRun, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 from collections.abc import Iterable
 
@@ -40,6 +41,13 @@ def test_an_error_knows_its_exit_code(error: YiwenError, code: int) -> None:
     assert error.exit_code == code
     assert str(error) == "x"
     assert isinstance(error, YiwenError)
+
+
+@pytest.mark.parametrize("error", [DataError("x"), Stopped("x", signum=signal.SIGTERM, is_immediate=True)])
+def test_an_error_comes_from_another_process_as_it_was_raised_there(error: YiwenError) -> None:
+    arrived = pickle.loads(pickle.dumps(error))  # noqa: S301  as processes hand errors over
+    assert (type(arrived), str(arrived), arrived.exit_code) == (type(error), "x", error.exit_code)
+    assert vars(arrived) == vars(error)
 
 
 def test_errors_are_caught_by_those_who_know_only_pythons_own() -> None:

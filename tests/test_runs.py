@@ -8,6 +8,8 @@ import re
 import shlex
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -613,3 +615,13 @@ def test_folders_may_be_texts_and_a_recipe_has_to_be_loaded(text: Path, run: Pat
             ConfigError, match=r"a recipe to train is a (str|Recipe); give what yiwen\.recipe\.load_recipe"
         ):
             train_recipe(recipe, run=run)  # type: ignore[arg-type]
+    for argument in ("run", "root", "stop"):
+        with pytest.raises(ConfigError, match=rf"^{argument} is a int; give .*, or None, not 7$"):
+            train_recipe(loaded, **{argument: 7})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("package", ["torch", "pyarrow"])
+def test_without_what_training_needs_the_pip_line_is_named(package: str) -> None:
+    program = f"import sys; sys.modules[{package!r}] = None\nimport yiwen.runs"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert "MissingDependencyError: training needs torch and pyarrow: pip install 'yiwen[train]'" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 import threading
 import unicodedata
@@ -602,6 +603,21 @@ def test_what_cannot_be_gone_through_is_refused(translator: Translator) -> None:
 def test_a_text_of_two_letters_is_no_pair(translator: Translator, pairs: Any) -> None:
     with pytest.raises(ConfigError, match=r"a pair is a (str|int); give a source and its target, not"):
         list(translator.score_pairs(pairs))
+
+
+@pytest.mark.parametrize("pair", [("a",), ("a", "b", "c")])
+def test_a_pair_has_two_sides(translator: Translator, pair: Any) -> None:
+    with pytest.raises(ConfigError, match=rf"a pair is {re.escape(repr(pair))}; give a source and its target"):
+        list(translator.score_pairs([pair]))
+
+
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_what_is_no_stop_flag_is_refused(exported_bundle: Path, engine: str) -> None:
+    translator, stop = Translator.load(exported_bundle, engine=engine, threads=1), False
+    with pytest.raises(ConfigError, match=r"stop is a bool; give a yiwen\.stop\.StopFlag, or None, not False"):
+        translator.translate(["Deti."], stop=stop)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"stop is a bool; give a yiwen\.stop\.StopFlag, or None, not False"):
+        list(translator.translate_lines([b"Deti."], stop=stop))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("ensemble", ["runs/x", None, 7, Path("runs/x")])

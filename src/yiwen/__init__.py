@@ -53,10 +53,12 @@ _HOME |= {"Encoder": "encoder.facade", "Glossary": "text.glossary", "Recipe": "r
 _HOME |= {"Translation": "translation", "Translator": "translator"}
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'yiwen' has no attribute {name!r}")
-    return getattr(import_module(f"yiwen.{_HOME[name]}"), name)
+if not TYPE_CHECKING:  # to a type checker a misspelt name would be one of these, of type Any
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module 'yiwen' has no attribute {name!r}")
+        return getattr(import_module(f"yiwen.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import yiwen
 from yiwen.config import read_stored
-from yiwen.errors import CheckpointError, ConfigError, DataError, expect
+from yiwen.errors import CheckpointError, ConfigError, DataError, expect, needing
 from yiwen.files import new_folder, verify_manifest, write_json
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.search.config import SearchConfig
@@ -195,12 +195,14 @@ def load_model(bundle: Bundle) -> Transformer:
     Raises:
         CheckpointError: If it is no translator, the weights are not there or have changed, or one is missing, left
             over or of another shape; all are named.
+        MissingDependencyError: If torch is not installed.
     """
-    require_translator(bundle)
+    require_translator(expect(bundle, Bundle, "bundle", "what yiwen.bundle.open_bundle returns"))
     path, info = weights_path(bundle), bundle.info
-    import torch
+    with needing("a model needs torch", extra="train"):
+        import torch
 
-    from yiwen.model.transformer import Transformer
+        from yiwen.model.transformer import Transformer
 
     with torch.random.fork_rng(devices=[]):  # the first values drawn are overwritten; the caller's state stays
         model = Transformer(info.model, src_vocab_size=info.src_vocab_size, tgt_vocab_size=info.tgt_vocab_size)

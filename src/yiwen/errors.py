@@ -65,7 +65,8 @@ class FaultError(YiwenError):
 class Stopped(YiwenError):
     """A signal asked the program to stop, and it stopped at a safe point."""
 
-    def __init__(self, message: str, *, signum: int, is_immediate: bool = False) -> None:
+    # Python makes an error that comes from another process anew, of its message, and gives it the rest afterwards.
+    def __init__(self, message: str, *, signum: int = 0, is_immediate: bool = False) -> None:
         """is_immediate: asked for a second time, so that nothing may be saved: a step may be half done."""
         super().__init__(message)
         self.signum = signum

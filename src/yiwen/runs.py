@@ -18,23 +18,25 @@ from yiwen import hardware
 from yiwen.bundle import Bundle, open_bundle, save_bundle
 from yiwen.config import parse, read_toml, settings_of, to_toml
 from yiwen.data.report import ILL_FITTING
-from yiwen.data.store import Store
-from yiwen.errors import CheckpointError, ConfigError, expect
+from yiwen.errors import CheckpointError, ConfigError, expect, needing
 from yiwen.files import absolute_path, may_write, one_writer, remove_leftovers, require_free, write_json, write_text
 from yiwen.hardware import Hardware
-from yiwen.preparing import initial_model, prepare_recipe
 from yiwen.recipe import LoadedRecipe, Recipe, against_packing, runs_root
 from yiwen.stop import NEW_RUN, StopFlag
 from yiwen.text.subword import subword_paths
-from yiwen.training.average import average_weights
-from yiwen.training.checkpoint import last_scheduled, latest_checkpoint, read_progress
 from yiwen.training.config import MAY_CHANGE, TrainingConfig
-from yiwen.training.encoding import encoder_job
-from yiwen.training.job import Job
-from yiwen.training.loop import Trainer
 from yiwen.training.state import Progress
-from yiwen.training.translation import fastest_batch_tokens, translation_job
-from yiwen.training.validation import require_texts
+
+with needing("training needs torch and pyarrow", extra="train"):
+    from yiwen.data.store import Store
+    from yiwen.preparing import initial_model, prepare_recipe
+    from yiwen.training.average import average_weights
+    from yiwen.training.checkpoint import last_scheduled, latest_checkpoint, read_progress
+    from yiwen.training.encoding import encoder_job
+    from yiwen.training.job import Job
+    from yiwen.training.loop import Trainer
+    from yiwen.training.translation import fastest_batch_tokens, translation_job
+    from yiwen.training.validation import require_texts
 
 
 def train_recipe(
@@ -60,14 +62,16 @@ def train_recipe(
         The folder of the run and where it stands.
 
     Raises:
+        CheckpointError: If the model to start from, prepared text or a checkpoint is missing or damaged.
         ConfigError: If the run exists and resume is False, or it was started with another recipe.
-        TrainingError: If another process is writing the run.
+        DataError: If there is no text, or it is not what the recipe says.
+        TrainingError: If another process is writing the run, or training cannot go on.
         Stopped: After a stop signal, with a checkpoint written.
     """
-    stop = StopFlag() if stop is None else stop  # an unset flag is false
+    stop = expect(StopFlag() if stop is None else stop, StopFlag, "stop", "a yiwen.stop.StopFlag, or None")
     expect(loaded, LoadedRecipe, "a recipe to train", "what yiwen.recipe.load_recipe returns")
-    root = Path(root or runs_root())
-    run = Path(run or root / loaded.name)
+    root = Path(expect(root or runs_root(), str | Path, "root", "the path of a folder, or None"))
+    run = Path(expect(run or root / loaded.name, str | Path, "run", "the path of a folder, or None"))
     check_start(run, loaded.recipe, resume=resume)
     refuse_changes(run, loaded.recipe)  # before hours go into preparing what is then refused
     prepared = prepare_recipe(loaded, stop=stop, progress=console is not None, root=root)

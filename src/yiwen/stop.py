@@ -36,6 +36,7 @@ class StopFlag:
 
     def __init__(self) -> None:
         self.signum = StopFlag.early
+        """The signal; None until one arrives, or another thread sets it."""
         self.since = 0.0
 
     def __bool__(self) -> bool:

@@ -227,7 +227,7 @@ class Translator:
             self.translate, glossary=glossary, by_sentence=by_sentence, with_scores=with_scores, checks=checks
         )
 
-        def translated(numbered: tuple[int, list[bytes]], stop: StopFlag) -> list[Translation]:
+        def translated(numbered: tuple[int, list[bytes]], stop: StopFlag | None) -> list[Translation]:
             number, block = numbered
             for line in block:
                 expect(line, bytes | bytearray, "a line", "bytes, or texts to `translate`")
@@ -308,7 +308,8 @@ class Translator:
         first_line = 1
         for block in blocks(pairs, BLOCK_LINES):
             for pair in block:
-                expect(pair, tuple | list, "a pair", "a source and its target")
+                if len(expect(pair, tuple | list, "a pair", "a source and its target")) != 2:
+                    raise ConfigError(f"a pair is {pair!r:.60}; give a source and its target")
             sides = [src for src, _ in block], [tgt for _, tgt in block]
             yield from self.score(*sides, first_line=first_line, skipped=skipped, stop=stop)
             first_line += len(block)

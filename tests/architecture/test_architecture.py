@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -168,6 +169,17 @@ def test_all_is_sorted_and_agrees_with_the_package(path: Path) -> None:
 def test_unknown_public_names_are_attribute_errors(package: str) -> None:
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nonsense'"):
         import_module(package).nonsense  # noqa: B018
+
+
+def test_type_checkers_are_told_of_a_misspelt_name(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    (tmp_path / "program.py").write_text("from yiwen import Translater, Translator\n", encoding="utf-8")
+    options = ("--config-file=", "--follow-imports=skip", f"--cache-dir={tmp_path}")
+    command = [sys.executable, "-m", "mypy", *options, str(SRC / "__init__.py"), "program.py"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert re.findall('Module "yiwen" has no attribute "[^"]*"', result.stdout) == [
+        'Module "yiwen" has no attribute "Translater"'
+    ]
 
 
 BLOCK = """

@@ -380,9 +380,9 @@ def test_chinese_is_printed_whatever_the_locale_says_and_half_a_character_by_its
     assert result.stdout.decode("utf-8").endswith("译文\\udce9\n")
 
 
-@pytest.mark.parametrize(("module", "is_ours"), [("torch", False), ("yiwen.runs", True)])
+@pytest.mark.parametrize(("module", "is_ours"), [("torch", False), ("yiwen.analysis.inspection", True)])
 def test_a_package_that_is_missing_is_named_with_its_cure(module: str, is_ours: bool) -> None:
-    done = python(f"import sys; sys.modules[{module!r}] = None\n{YIWEN}", "train", "x")
+    done = python(f"import sys; sys.modules[{module!r}] = None\n{YIWEN}", "inspect", "x", "text")
     cure = "error: this needs torch, which is not installed: pip install 'yiwen[train]'; `yiwen doctor` shows what"
     assert ("Traceback" in done.stderr, cure in done.stderr) == (is_ours, not is_ours)
     assert done.returncode == 1

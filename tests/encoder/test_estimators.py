@@ -32,7 +32,7 @@ from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.utils import estimator_checks as checks  # noqa: E402
 
-from yiwen.encoder import estimators  # noqa: E402
+from yiwen import runs  # noqa: E402
 from yiwen.encoder.estimators import EncoderClassifier, EncoderFeatures, _held_out  # noqa: E402
 
 WITHOUT_TEXT = [
@@ -119,6 +119,40 @@ def test_without_scikit_learn_the_pip_line_is_named() -> None:
     program = "import sys; sys.modules['sklearn'] = None\nfrom yiwen.encoder import estimators"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert "MissingDependencyError: Estimators need scikit-learn: pip install 'yiwen[sklearn]'" in result.stderr
+
+
+def test_without_torch_an_exported_model_gives_features_and_training_names_the_pip_line(
+    tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_encoder(open_bundle(tiny_classifier), dtype="float32", valid=None, output=tmp_path / "lean")
+    program = f"""
+import sys
+
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("torch", "pyarrow"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Hide())
+from yiwen.encoder.estimators import EncoderClassifier, EncoderFeatures
+print(EncoderFeatures({str(tmp_path / "lean")!r}).fit_transform(["ba be", "di"]).shape)
+EncoderClassifier().fit([*"abcdefghij"], [1, 2] * 5)
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert result.stdout == "(2, 32)\n", result.stderr
+    assert "MissingDependencyError: training needs torch and pyarrow: pip install 'yiwen[train]'" in result.stderr
+
+
+@pytest.mark.parametrize("folder", ["file", "file/below", 7])
+def test_a_folder_that_cannot_be_written_is_refused(
+    folder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    with pytest.raises(
+        ConfigError, match=r"folder=file.* is a file or may not be written; give another|folder is a int"
+    ):
+        EncoderClassifier(folder=folder).fit([*"abcdefghij"], [1, 2] * 5)
 
 
 def test_fitting_again_opens_the_model_that_is_named_now(tiny_classifier: Path, tiny_embedder: Path) -> None:
@@ -266,7 +300,7 @@ def untrained(loaded: Any, *, run: Path, root: Path) -> tuple[Path, None]:
 def test_what_to_start_from_lies_beside_the_recipe_as_for_yiwen_train(
     setting: str, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(estimators, "train_recipe", untrained)
+    monkeypatch.setattr(runs, "train_recipe", untrained)
     shutil.copytree(tiny_classifier / "best", tmp_path / "start")
     recipe = write_labelled(tmp_path, "classify")
     classifier = EncoderClassifier(str(recipe), settings=[setting], folder=tmp_path / "kept").fit(*some(20, seed=1))
@@ -280,7 +314,7 @@ def test_fits_at_the_same_time_train_on_their_own_texts(tmp_path: Path, monkeypa
         both.wait()  # both have written their texts
         return untrained(loaded, run=run, root=root)
 
-    monkeypatch.setattr(estimators, "train_recipe", train)
+    monkeypatch.setattr(runs, "train_recipe", train)
 
     def text_of(mark: str) -> str:
         classifier = EncoderClassifier(folder=tmp_path)
@@ -296,7 +330,7 @@ def test_fits_at_the_same_time_train_on_their_own_texts(tmp_path: Path, monkeypa
 
 @pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
 def test_a_model_in_a_temporary_folder_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimators, "train_recipe", untrained)
+    monkeypatch.setattr(runs, "train_recipe", untrained)
     classifier = EncoderClassifier().fit([*"abcdefghij"], [1, 2] * 5)
     assert Path(classifier.model_).is_file()
     for copied in (pickle.dumps, copy.deepcopy):
@@ -307,7 +341,7 @@ def test_a_model_in_a_temporary_folder_is_not_copied(monkeypatch: pytest.MonkeyP
     def broken(*_: Any, **__: Any) -> None:
         raise DataError("too little text")
 
-    monkeypatch.setattr(estimators, "train_recipe", broken)
+    monkeypatch.setattr(runs, "train_recipe", broken)
     with pytest.raises(DataError):
         classifier.fit([*"abcdefghij"], [1, 2] * 5)
     assert Path(classifier.model_).is_file()  # the earlier model is still its own

@@ -173,6 +173,17 @@ def test_what_was_left_out_may_be_better_under_another_penalty() -> None:
     assert settled_beam(seen, limit=9, config=config.changed(n_best=2, penalty="average")) is not None
 
 
+def test_a_model_leaves_torch_its_threads(tmp_path: Path, model: Transformer) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        engine = exported(tmp_path / "model", model)
+        engine.search([[5, 6, 7]], config=SearchConfig())
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_nothing_in_gives_nothing_out(engine: CT2Engine) -> None:
     assert engine.search([], config=SearchConfig()) == []
     assert engine.score([], []) == []
@@ -183,7 +194,7 @@ def test_replicas_change_nothing(tmp_path: Path, engine: CT2Engine, model: Trans
     exported(tmp_path / "model", model)
     source, target = vocabularies(model)
     two = CT2Engine(tmp_path / "model", source=source, target=target, threads=2, is_new=True)
-    assert (two.replicas, engine.replicas) == (2, 1)
+    assert (two._runtime.replicas, engine._runtime.replicas) == (2, 1)
     config = SearchConfig(beam_size=2)
     found = two.search(sources, config=config)
     assert [plain(group) for group in found] == [plain(group) for group in engine.search(sources, config=config)]
@@ -261,13 +272,12 @@ def test_devices_and_number_types_that_are_not_there_are_refused_by_name(tmp_pat
 def test_a_shortlist_is_used_for_search_and_not_for_score(tmp_path: Path) -> None:
     model = random_model(SHAPE, eos=-3.0)  # whose translations are long
     folder = tmp_path / "model"
-    exported(folder, model)
+    without = exported(folder, model)
     source, target = vocabularies(model)
     # A line is `source<tab>targets`; what follows an empty source is allowed always, and so is unk.
     (folder / "vmap.txt").write_text("\t</s> piece-10 piece-11 piece-12\n", encoding="utf-8")
     allowed = {UNK_ID, 10 + N_SPECIAL, 11 + N_SPECIAL, 12 + N_SPECIAL}
     with_list = CT2Engine(folder, source=source, target=target, threads=1, is_new=True)
-    without = CT2Engine(folder, source=source, target=target, threads=1, is_new=True, shortlist=False)
     assert with_list.description == "CTranslate2 float32 on cpu with shortlist"
     assert without.description == "CTranslate2 float32 on cpu"
     config = SearchConfig(beam_size=2)
@@ -283,7 +293,7 @@ def test_a_prefix_is_kept_beside_the_shortlists_of_other_sources(
     tmp_path: Path, model: Transformer, beam_size: int
 ) -> None:
     folder = tmp_path / "model"
-    exported(folder, model)
+    without = exported(folder, model)
     source, target = vocabularies(model)
     pieces, places = target.pieces(range(target.vocab_size)), range(N_SPECIAL, source.vocab_size)
     lines = ["\t" + " ".join(pieces[UNK_ID : N_SPECIAL + 5])]
@@ -292,10 +302,7 @@ def test_a_prefix_is_kept_beside_the_shortlists_of_other_sources(
         f"{source.pieces([id_])[0]}\t{' '.join(sorted({pieces[9 + id_ * k % 20] for k in range(6)}))}" for id_ in places
     ]
     (folder / "vmap.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    with_list, without = (
-        CT2Engine(folder, source=source, target=target, threads=1, is_new=True, shortlist=shortlist)
-        for shortlist in (True, False)
-    )
+    with_list = CT2Engine(folder, source=source, target=target, threads=1, is_new=True)
     config = SearchConfig(beam_size=beam_size)
     for id_ in places:
         with_list.search([[id_]], config=SearchConfig(beam_size=3))

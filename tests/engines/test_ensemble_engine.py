@@ -11,7 +11,7 @@ import torch
 from random_models import random_model, sources_for
 from tiny_model import TinyRun, signed, tampered
 from yiwen.engines.torch_engine import TorchEngine
-from yiwen.errors import ConfigError
+from yiwen.errors import CheckpointError, ConfigError
 from yiwen.model.config import ModelConfig
 from yiwen.search.config import SearchConfig
 from yiwen.text.subword import TokenizerConfig, train_subword
@@ -96,6 +96,11 @@ def test_models_of_another_direction_are_refused(tiny_run: TinyRun, tmp_path: Pa
     back = tampered(tiny_run.best.resolve(), tmp_path / "back", src_lang="de", tgt_lang="en")
     with pytest.raises(ConfigError, match=r"best translates en -> de, .*back de -> en; use models of one pair"):
         Translator.load(tiny_run.best, ensemble=[back])
+
+
+def test_a_model_of_another_task_is_named(tiny_run: TinyRun, tiny_tagger: Path) -> None:
+    with pytest.raises(CheckpointError, match="tag/best is a model of the task 'tag' and no translator; use `yiwen"):
+        Translator.load(tiny_run.best, ensemble=[tiny_tagger])
 
 
 def test_a_model_with_less_room_has_to_be_named_first(tiny_run: TinyRun, tmp_path: Path) -> None:

@@ -21,10 +21,9 @@ import numpy as np
 from yiwen.data.corpus import CorpusConfig
 from yiwen.data.report import Dropped
 from yiwen.encoder.facade import Encoder
-from yiwen.errors import ConfigError, DataError, needing
-from yiwen.preparing import prepare_recipe
+from yiwen.errors import ConfigError, DataError, expect, needing
+from yiwen.files import may_write
 from yiwen.recipe import LoadedRecipe, load_recipe
-from yiwen.runs import train_recipe
 from yiwen.text.chinese import rewritten
 from yiwen.text.clean import CleaningConfig
 from yiwen.text.normalise import as_texts, normalise
@@ -69,6 +68,8 @@ class EncoderFeatures(TransformerMixin, _TakesText):  # type: ignore[misc]
 
         Raises:
             CheckpointError: If there is none.
+            ConfigError: If it has no such layer, or no such pooling.
+            MissingDependencyError: If torch is needed and not installed.
         """
         self.__dict__.pop("_encoder", None)  # `model` may be another one by now
         self.n_features_out_ = self._features([]).shape[1]
@@ -114,9 +115,10 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         """Train.
 
         Raises:
-            ConfigError: If the recipe is of another task, a label is missing, some are text and others are not, or
-                texts and labels differ in number.
+            ConfigError: If the recipe is of another task, a label is missing, some are text and others are not, texts
+                and labels differ in number, or the folder cannot be written.
             DataError: If there is too little text, or one label alone.
+            MissingDependencyError: If torch or pyarrow is not installed.
 
         Warns:
             UserWarning: If texts were not trained on: how many, why, and which labels were lost with them.
@@ -140,7 +142,10 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         if len(classes) == 1:
             raise DataError(f"all labels are {labels[0]!r}: there is nothing to tell apart; add texts of another one")
         temporary = TemporaryDirectory() if self.folder is None else None
-        folder = Path(self.folder or temporary.name).absolute() / f"fit-{token_hex(6)}"  # type: ignore[union-attr]
+        place = temporary.name if temporary else expect(self.folder, str | Path, "folder", "a path, or None")
+        folder = Path(place).absolute() / f"fit-{token_hex(6)}"
+        if not may_write(folder / "train.jsonl"):
+            raise ConfigError(f"folder={place} is a file or may not be written; give another, or None")
         folder.mkdir(parents=True)
         run, fits, dropped = _trained(loaded, texts, numbers, folder)
         self.classes_, self.model_, self._kept = classes, str(run / "best"), temporary
@@ -151,7 +156,7 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
             warnings.warn(f"{message}; shorten them or raise data.max_tokens", stacklevel=2)
         return self
 
-    def predict_proba(self, X: Sequence[str]) -> Any:
+    def predict_proba(self, X: Sequence[str]) -> np.ndarray:
         """Probability of each of `classes_`, (N, K); 0 for a class that nothing was learnt of."""
         check_is_fitted(self)
         encoder = _opened(self, self.model_)
@@ -176,6 +181,9 @@ def _trained(
     Returns:
         The run, which texts are short enough to be learnt, and why others were left out.
     """
+    with needing("training needs torch and pyarrow", extra="train"):
+        from yiwen.preparing import prepare_recipe
+        from yiwen.runs import train_recipe
     given = loaded.recipe
     rows = [json.dumps({"src": text, "tgt": f"{n:06}"}) + "\n" for text, n in zip(texts, numbers.tolist(), strict=True)]
     n_valid = min(given.data.valid_pairs, len(rows) // 10)

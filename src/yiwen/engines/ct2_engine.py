@@ -18,7 +18,7 @@ from yiwen.engines.ct2_again import beam_again, greedy_again
 from yiwen.engines.ct2_rules import settled_beam, settled_greedy
 from yiwen.engines.ct2_runtime import LARGE, Runtime, open_model
 from yiwen.engines.engine import Sentences, longest_first
-from yiwen.engines.exported import check_vocabulary, read_info
+from yiwen.engines.exported import Golden, check_vocabulary, read_info
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.files import verify_manifest
 from yiwen.hardware import default_threads
@@ -49,10 +49,13 @@ class CT2Engine:
         target: Subword,
         device: str = "cpu",
         threads: int = 0,
-        shortlist: bool = True,
         is_new: bool = False,
     ) -> None:
         """Open an exported model and check that it is whole and computes here what it computed when it was made.
+
+        Only likely target subwords are considered where the folder has a `vmap.txt` to say which and there is no
+        prefix. Scores are then relative to these, but to all where a limit or the shortest length changes what greedy
+        search finds, or a beam holds what could only end too early.
 
         Args:
             folder: The `ctranslate2` folder of a bundle.
@@ -60,9 +63,6 @@ class CT2Engine:
             target: Target subwords.
             device: `cpu`, `cuda` or `cuda:1` ...
             threads: Processor threads in all; 0 for all usable ones (OMP_NUM_THREADS is respected).
-            shortlist: Consider only likely target subwords where the folder has a `vmap.txt` to say which and there is
-                no prefix. Scores are then relative to these, but to all where a limit or the shortest length changes
-                what greedy search finds, or a beam holds what could only end too early.
             is_new: Just written and not signed yet: only the export, which verifies it, says so.
 
         Raises:
@@ -74,19 +74,18 @@ class CT2Engine:
         self.info = read_info(folder)
         self._room = self.info.max_len - 1
         check_vocabulary(folder, source=source, target=target)
-        uses_shortlist = shortlist and "vmap.txt" in listed and (folder / "vmap.txt").is_file()
+        uses_shortlist = "vmap.txt" in listed and (folder / "vmap.txt").is_file()
         threads = threads or default_threads()
-        self.replicas = threads if device == "cpu" else 1  # batches computed at once, which share the threads
-        dtype = self.info.dtype
-        translator = open_model(Translator, folder, dtype, device=device, threads=threads, replicas=self.replicas)
+        replicas = threads if device == "cpu" else 1  # batches computed at once, which share the threads
+        translator = open_model(Translator, folder, self.info.dtype, device=device, threads=threads, replicas=replicas)
         self._runtime = Runtime(
-            translator, source=source, target=target, replicas=self.replicas, uses_shortlist=uses_shortlist
+            translator, source=source, target=target, replicas=replicas, uses_shortlist=uses_shortlist
         )
         if device == "cpu" and (folder / "model.bin").stat().st_size > LARGE:
             self._runtime.batch_tokens *= 2
-        self.description = f"CTranslate2 {dtype} on {device}{' with shortlist' * uses_shortlist}"
-        if not is_new:
-            self._check_golden(folder)
+        self.description = f"CTranslate2 {self.info.dtype} on {device}{' with shortlist' * uses_shortlist}"
+        if self.info.golden is not None:
+            self._check_golden(self.info.golden, folder)
 
     def search(
         self,
@@ -145,11 +144,8 @@ class CT2Engine:
         check_room(self._room, source=sources, target=targets)
         return self._runtime.attend(sources, targets, stop=stop)
 
-    def _check_golden(self, folder: Path) -> None:
+    def _check_golden(self, golden: Golden, folder: Path) -> None:
         """Translate the golden sentence and compare."""
-        golden = self.info.golden
-        if golden is None:
-            return
         try:
             found = self.greedy([golden.source])[0]
             (row,) = self.score([golden.source], [golden.output])

@@ -7,6 +7,7 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -181,16 +182,13 @@ def open_model(runs: Callable[..., Any], folder: Path, dtype: str, *, device: st
             f"{folder} is exported as {dtype}, which CTranslate2 {ctranslate2.__version__} cannot compute on this "
             f"{kind}; export again with --dtype {' or '.join(names)}"
         )
+    options = {"device": kind, "device_index": number, "compute_type": compute_type, "max_queued_batches": -1}
+    options |= {"inter_threads": replicas, "intra_threads": usable(max(1, threads // replicas))}
     try:
-        model = runs(
-            os.fsencode(folder),  # a name that is not UTF-8 has no text that CTranslate2 would take
-            device=kind,
-            device_index=number,
-            compute_type=compute_type,
-            inter_threads=replicas,
-            intra_threads=usable(max(1, threads // replicas)),
-            max_queued_batches=-1,
-        )
+        # The thread that loads a model has as many threads as a replica from then on, for torch as well.
+        with ThreadPoolExecutor(1) as loader:
+            # A name that is not UTF-8 has no text that CTranslate2 would take.
+            model = loader.submit(runs, os.fsencode(folder), **options).result()
     except (RuntimeError, ValueError) as error:
         raise CheckpointError(f"CTranslate2 cannot load {folder} ({error}); free memory, or export again") from error
     return _OfItsProcess(model)

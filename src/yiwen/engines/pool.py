@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final, TypeVar
 
-from yiwen.stop import StopFlag
+from yiwen.stop import StopFlag, poll
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -22,7 +22,7 @@ _POLL_S: Final = 0.1
 
 
 def ahead(
-    function: Callable[[T, StopFlag], R], items: Iterable[T], *, n_at_once: int, stop: StopFlag | None = None
+    function: Callable[[T, StopFlag | None], R], items: Iterable[T], *, n_at_once: int, stop: StopFlag | None = None
 ) -> Generator[R, None, None]:
     """Yield `function(item, stop)` for every item, in order, several in threads at a time.
 
@@ -37,7 +37,6 @@ def ahead(
     Raises:
         Stopped: If a signal arrived; calls under way have ended by then.
     """
-    stop = StopFlag() if stop is None else stop
     if n_at_once == 1:
         for item in items:
             yield function(item, stop)
@@ -57,13 +56,13 @@ def ahead(
             threads.shutdown(wait=False, cancel_futures=True)
 
 
-def result(future: Future[R], stop: StopFlag) -> R:
+def result(future: Future[R], stop: StopFlag | None) -> R:
     """Wait for a result without missing a stop signal.
 
     Raises:
         Stopped: If a signal arrived.
     """
     while not wait((future,), _POLL_S).done:
-        stop.check("translation")
-    stop.check("translation")
+        poll(stop, "translation")
+    poll(stop, "translation")
     return future.result()

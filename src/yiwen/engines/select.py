@@ -66,11 +66,12 @@ def open_engine(
         others: Bundles that translate together with it, which only the torch engine can.
 
     Raises:
-        CheckpointError: If the bundle is no translator, or what the engine reads is not there or damaged.
+        CheckpointError: If a bundle is no translator, or what the engine reads is not there or damaged.
         ConfigError: If engine, device or dtype is unknown or not to be had together.
         MissingDependencyError: If torch is needed and not installed.
     """
-    require_translator(bundle)
+    for each in (bundle, *others):
+        require_translator(each)
     if engine not in ENGINES:
         raise ConfigError(f"engine={engine!r} is unknown; use 'auto', 'torch' or 'ctranslate2'")
     check_means(dtype, threads)
