@@ -54,7 +54,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "htm html": (partial(web.attributes, tgt_lang=tgt_lang), web.texts),
         "arb json": (tables.values,),
         "markdown md": (markdown.texts,),
-        "odp ods odt": (*(partial(opendocument.asides, name=n) for n in ("note", "annotation")), opendocument.texts),
+        "odp ods odt": (*(partial(opendocument.asides, depth=n) for n in opendocument.DEPTHS), opendocument.texts),
         "po pot": (partial(exchange.po, tgt_lang=tgt_lang),),
         "srt": (partial(subtitles.cues, is_vtt=False),),
         "tab tsv": (partial(tables.cells, is_tsv=True),),
