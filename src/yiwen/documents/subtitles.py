@@ -1,18 +1,18 @@
 """SubRip and WebVTT: sentences run over several cues, so they are joined, translated and cut again.
 
 A cue goes on in the next one where it ends no sentence and the next starts with a small letter, or where it ends with a
-comma. Times, numbers, settings, styles and notes stay as they are; lines that start with a dash, or
-with a voice of WebVTT, are two speakers.
+comma. Times, numbers, settings, styles and notes stay as they are; a line that starts with a dash, with >>, with a
+voice of WebVTT or a name in capitals is another speaker's, and one that starts with a note is sung.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from yiwen.documents.assembling import running, units_of
+from yiwen.documents.assembling import pairs, running, units_of
 from yiwen.documents.markup import string_tokens
 from yiwen.documents.unit import SENTENCE_END, Part, Token
 
@@ -22,8 +22,8 @@ _VTT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!{_NEXT})[^\S\n]*\S.*(?:\n|\
 _SRT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!(?:[^\S\n]*\n){{0,3}}{_NEXT})(?:.*\n|.+\Z))+)", re.MULTILINE)
 """Here blank lines inside of a cue, and before its text, are its own."""
 _COMMA: Final = re.compile(r"[,，、،][\"'”’」』)）]*\s*$")
-_DASH: Final = re.compile(r"\s*+(?:<[^<>]*>)*+\s*+[-–—]")
-_VOICE: Final = re.compile(r"\s*+<v[ .\t][^<>]*>")
+_DASH: Final = re.compile(r"\s*+(?:<[^<>]*>)*+\s*+(?:[-–—♪♫]|(?:>|&gt;){2,3})")
+_VOICE: Final = re.compile(r"^[^\S\n]*+(?:<v[ .\t][^<>]*>|[A-Z][A-Z .'’-]+:(?=\s.*[a-z]))", re.MULTILINE)
 _TAGS: Final = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 _MOST_TOKENS: Final = 100
 """What is joined at most: captions made by a machine have neither capitals nor marks, and would be one text."""
@@ -43,7 +43,7 @@ def cues(source: str, *, is_vtt: bool) -> list[Part]:
             between = source[end : following[0]]
             tokens.append(Token("break", between, between))
             continue
-        out += running(tokens, lambda text: units_of(text, escape=_vtt if is_vtt else _srt))
+        out += running(tokens, lambda text: units_of(_going_on(text), escape=_vtt if is_vtt else _srt))
         tokens = []
     return [*out, source[at:]]
 
@@ -52,7 +52,7 @@ def _goes_on(text: str, following: str) -> bool:
     """True where the sentence at the end of a cue goes on in the next one."""
     words, next_words = (_TAGS.sub("", cue).strip() for cue in (text, following))
     voice = _VOICE.match(following)
-    is_another_speaker = _DASH.match(following) or (voice and not text.startswith(voice[0]))
+    is_another_speaker = _DASH.match(following) or (voice and _VOICE.findall(text)[-1:] != [voice[0]])
     if not next_words or SENTENCE_END.search(words) or is_another_speaker:
         return False
     return _COMMA.search(words) is not None or next_words[0].islower()
@@ -69,6 +69,19 @@ def _cue(text: str, *, is_vtt: bool) -> Iterator[Token | str]:
             yield Token("point", dash[0])
         for token in string_tokens(row[dash.end() :] if dash else row):
             yield token._replace(text=html.unescape(token.text)) if is_vtt and token.kind == "text" else token
+
+
+def _going_on(tokens: Sequence[Token]) -> list[Token]:
+    """Tokens with one break where formatting ends with a line and the same begins with the next: it is around both."""
+    out, partner = [*tokens], pairs(tokens)
+    for number in reversed(range(2, len(tokens) - 2)):
+        before, closing, line_end, opening, behind = tokens[number - 2 : number + 3]
+        is_same = closing.kind == "close" and tokens[partner.get(number - 1, number)].raw == opening.raw
+        # A break at the edge of the formatting would stand outside of it.
+        if is_same and line_end.kind == "break" and before.text.strip() and behind.text.strip():
+            raw, after = (f"{closing.raw}{end}{opening.raw}" if end else "" for end in (line_end.raw, line_end.text))
+            out[number - 1 : number + 2] = [Token("break", raw, after)]
+    return out
 
 
 def _srt(text: str) -> str:
