@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile
 from typing import Final
 
@@ -54,25 +54,15 @@ _SHOWN: Final = re.compile(r"\b(?:HYPERLINK|TOC)\b")
 _EMPTY: Final = re.compile(r"<(\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 
 
-def boxes(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
-    """The units of text boxes; each stands inside of the paragraph that it is anchored to, and is a point of that."""
-    if "txbxContent" not in source:
-        return [source]
-    return _in_direction(source, _of_boxes, src_lang=src_lang, tgt_lang=tgt_lang)
+def texts(source: str, *, in_boxes: bool, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
+    """The units of one part of a Word or PowerPoint file, in the direction of the target language where that is known.
 
-
-def paragraphs(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
-    """The units of one part of a Word or PowerPoint file, but for its text boxes."""
-    return _in_direction(source, _with_paragraphs, src_lang=src_lang, tgt_lang=tgt_lang)
-
-
-def _in_direction(
-    source: str, find: Callable[[Sequence[Piece]], Iterator[Part]], *, src_lang: str, tgt_lang: str
-) -> list[Part]:
-    """What is found in a source, in the direction of the target language where that is known.
-
-    What has that direction stays as it is.
+    What has that direction stays as it is. Each text box stands inside of the paragraph that it is anchored to, and is
+    a point of that: the units in boxes are found before, by themselves.
     """
+    if in_boxes and "txbxContent" not in source:
+        return [source]
+    find = _of_boxes if in_boxes else _with_paragraphs
     is_leftwards = scripts.is_leftwards(tgt_lang)
     if not tgt_lang or (src_lang and scripts.is_leftwards(src_lang) == is_leftwards):
         return list(find(xml_pieces(source)))

@@ -24,7 +24,7 @@ _PARAGRAPHS: Final = frozenset(["p", "h", "header-decl", "footer-decl"])
 """With the texts that slides show at their edges."""
 _ASIDES: Final = frozenset(["note", "annotation", "text-box", "custom-shape"])
 _ASIDE: Final = re.compile(rf"<(/?)\w+:(?:{'|'.join(_ASIDES)})[\s>]")
-DEPTHS: Final = (5, 4, 3, 2, 1)
+DEPTHS: Final = (5, 4, 3, 2, 1, 0)
 """A comment in a note in a text box is at 3; what lies deeper than 5 stays as it is."""
 _WHOLE: Final = _PARAGRAPHS | _ASIDES | {"tracked-changes"}
 """What is looked at as one: a paragraph; what another round is for; text that was deleted."""
@@ -35,32 +35,24 @@ _TWICE: Final = re.compile(r'(<table:table-cell[^<>]*?) office:string-value="([^
 """A cell that says its text twice: what counts is its attribute, or the result of its formula where it has none."""
 
 
-def asides(source: str, *, depth: int) -> list[Part]:
-    """The units of notes, comments and text boxes that stand in `depth - 1` others."""
+def texts(source: str, *, depth: int) -> list[Part]:
+    """The units of what stands in as many notes, comments and text boxes around each other."""
     deepest = max(accumulate(-1 if slash else 1 for slash in _ASIDE.findall(source)), default=0)
     if deepest < depth:  # at 0 in most sheets, which are long
         return [source]
-    return list(_at_depth(depth, xml_pieces(source)))
+    return list(_with_paragraphs(xml_pieces(source if depth else _TWICE.sub(r"\1", source)), depth))
 
 
-def _at_depth(depth: int, pieces: Sequence[Piece]) -> Iterator[Part]:
-    for first, *inside in elements(pieces, lambda piece: piece.opens(*_ASIDES)):
+def _with_paragraphs(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Part]:
+    for first, *inside in elements(pieces, lambda piece: piece.opens(*(_ASIDES if depth else _WHOLE))):
         yield first.raw
-        yield from _at_depth(depth - 1, inside) if depth > 1 else _with_paragraphs(inside)
-
-
-def texts(source: str) -> list[Part]:
-    """The units of everything else."""
-    return [*_with_paragraphs(xml_pieces(_TWICE.sub(r"\1", source)))]
-
-
-def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
-    for inner in elements(pieces, lambda piece: piece.opens(*_WHOLE)):
-        if inner[0].name in _PARAGRAPHS and len(inner) > 1:
-            units = running(_tokens(inner[1:-1]), partial(units_of, escape=escaped, is_collapsed=True))
-            yield from (inner[0].raw, *units, inner[-1].raw)
+        if inside and depth:
+            yield from _with_paragraphs(inside, depth - 1)
+        elif inside and first.name in _PARAGRAPHS:
+            units = running(_tokens(inside[:-1]), partial(units_of, escape=escaped, is_collapsed=True))
+            yield from (*units, inside[-1].raw)
         else:
-            yield source_of(inner)
+            yield source_of(inside)
 
 
 def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:

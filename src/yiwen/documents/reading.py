@@ -45,24 +45,23 @@ _SIGNS: Final = {"gb2312": {0x2014: 0x2015, 0xB7: 0x30FB}}
 
 def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Parser]]:
     """What finds the texts of each format, by suffix; a later one is given what those before have written."""
+    languages = {"src_lang": src_lang, "tgt_lang": tgt_lang}
     found: dict[str, Sequence[Parser]] = {
         "csv": (partial(tables.cells, is_tsv=False),),
-        "docx pptx": tuple(
-            partial(each, src_lang=src_lang, tgt_lang=tgt_lang) for each in (office.boxes, office.paragraphs)
-        ),
+        "docx pptx": tuple(partial(office.texts, in_boxes=in_boxes, **languages) for in_boxes in (True, False)),
         "epub": (partial(book.attributes, tgt_lang=tgt_lang), book.texts),
         "htm html": (partial(web.attributes, tgt_lang=tgt_lang), web.texts),
         "arb json": (tables.values,),
         "markdown md": (markdown.texts,),
-        "odp ods odt": (*(partial(opendocument.asides, depth=n) for n in opendocument.DEPTHS), opendocument.texts),
+        "odp ods odt": tuple(partial(opendocument.texts, depth=depth) for depth in opendocument.DEPTHS),
         "po pot": (partial(exchange.po, tgt_lang=tgt_lang),),
         "srt": (partial(subtitles.cues, is_vtt=False),),
         "tab tsv": (partial(tables.cells, is_tsv=True),),
-        "tmx": (partial(exchange.tmx, src_lang=src_lang, tgt_lang=tgt_lang),),
+        "tmx": (partial(exchange.tmx, **languages),),
         "txt": (tables.lines,),
         "vtt": (partial(subtitles.cues, is_vtt=True),),
         "xlsx": (office.cells,),
-        "mqxliff mxliff sdlxliff xlf xliff": (partial(exchange.xliff, src_lang=src_lang, tgt_lang=tgt_lang),),
+        "mqxliff mxliff sdlxliff xlf xliff": (partial(exchange.xliff, **languages),),
     }
     return {suffix: found[suffixes] for suffixes in found for suffix in suffixes.split()}
 
