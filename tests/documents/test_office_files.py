@@ -209,8 +209,11 @@ def test_what_stands_in_paragraphs(body: str, texts: list[str]) -> None:
     assert (said[1] == said[0]) == (not texts)
 
 
-def test_contents_are_translated_in_all_their_lines() -> None:
-    begin, end = field_of("TOC", "First line").split("First line</w:t></w:r>")
+@pytest.mark.parametrize(
+    "field", ["TOC", "INDEX", "BIBLIOGRAPHY", "ADDIN ZOTERO_BIBL {} CSL_BIBLIOGRAPHY", "ADDIN EN.REFLIST"]
+)
+def test_contents_and_bibliographies_are_translated_in_all_their_lines(field: str) -> None:
+    begin, end = field_of(field, "First line").split("First line</w:t></w:r>")
     page = field_of("PAGEREF _1", "7")
     data = docx_of(f"<w:p>{begin}First line</w:t></w:r>{page}</w:p><w:p>{run_of('Second')}{page}{end}</w:p>")
     assert texts_of(data, "docx") == ["First line", "Second"]

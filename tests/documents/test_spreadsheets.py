@@ -147,6 +147,7 @@ def test_strings_without_a_formula_are_text_as_sheetjs_writes_them_and_results_o
         ("Done", '<c><f t="shared" si="0">COUNTIF(A:A,&quot;Done&quot;)</f></c>'),
         ("Big dogs", '<c><f>SUMIFS(B:B,A:A,"&lt;&gt;Big dogs",C:C,"x")</f></c>'),
         ("Red & big", '<c><f>VLOOKUP("Red &amp; big",A:B,2)</f></c>'),
+        ("North", '<c><f>GETPIVOTDATA("Sales",$A$3,"Region","North")</f></c>'),
         ("no way", '<dataValidation type="list"><formula1>"by all means,no way"</formula1></dataValidation>'),
         ("Done", '<cfRule type="containsText"><formula>NOT(ISERROR(SEARCH("Done",A1)))</formula></cfRule>'),
         ("Done", '<autoFilter><filterColumn><filters><filter val="Done"/></filters></filterColumn></autoFilter>'),

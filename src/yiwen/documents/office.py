@@ -23,10 +23,8 @@ from yiwen.text import scripts
 _DRAWN: Final = r"(?:diagrams/(?:data|drawing)|charts/chart)\d+"
 DOCX: Final = re.compile(rf"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|{_DRAWN})\.xml")
 PPTX: Final = re.compile(rf"ppt/(?:(?:slides/slide|notesSlides/notesSlide)\d+|comments/\w+|{_DRAWN})\.xml")
-XLSX: Final = re.compile(
-    rf"(?i)xl/(?:workbook|sharedStrings|worksheets/\w+|{_DRAWN}"
-    r"|(?:comments/?(?:comment)?|drawings/drawing|tables/table|pivotCache/pivotCacheDefinition)\d+)\.xml"
-)
+_NUMBERED: Final = r"comments/?(?:comment)?|drawings/drawing|tables/table|pivotCache/pivotCacheDefinition"
+XLSX: Final = re.compile(rf"(?i)xl/(?:workbook|sharedStrings|worksheets/\w+|{_DRAWN}|(?:{_NUMBERED})\d+)\.xml")
 _PARAGRAPHS: Final = frozenset(["p", "si", "is", "text"])
 """What holds runs: a paragraph; a string of Excel that cells share, one of a single cell, and that of a comment."""
 _STRING: Final = re.compile(r'(<(\w+:)?c\s(?:[^<>]*\s)?t=")str("[^<>]*>)<(?:\w+:)?v(?:\s[^<>]*)?>([^<]*)</(?:\w+:)?v>')
@@ -34,7 +32,8 @@ _STRING: Final = re.compile(r'(<(\w+:)?c\s(?:[^<>]*\s)?t=")str("[^<>]*>)<(?:\w+:
 _COLUMN: Final = re.compile(r"<(?:\w+:)?(?:tableColumn|cacheField|(?:customF|f)ilter|data-pilot-field)\s[^>]*")
 _NAME: Final = re.compile(r'\s(?:name|totalsRowLabel|val|table:source-field-name)="([^"]*)"')
 _FORMULA: Final = re.compile(r'<(?:\w+:)?f[^<>]*>([^<]*)|\s\w+:(?:formula|condition|value)="([^"]*)"')
-_ASKS: Final = re.compile(r'^"[^"]*"$|(?<!:)[=>]\s*"|"\s*[=<]|(?:\wIFS?|LOOKUP|MATCH|SWITCH|EXACT|SEARCH|FIND|list)\(')
+_FINDS: Final = r"\wIFS?|LOOKUP|MATCH|SWITCH|EXACT|SEARCH|FIND|PIVOTDATA|list"
+_ASKS: Final = re.compile(rf'^"[^"]*"$|(?<!:)[=>]\s*"|"\s*[=<]|(?:{_FINDS})\(')
 """A formula that goes by what a cell says, and a list to choose from (`"yes,no"`)."""
 _AUTHOR: Final = re.compile(r"<(?:\w+:)?author>([^<]*)<")
 _AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTag", "customXml"])
@@ -44,21 +43,20 @@ _BREAKS: Final = frozenset(["br", "cr", "tab", "ptab"])
 _APART: Final = re.compile(r"(\A\s+|(?<!\s)(?:\s*[\t\n]\s*|\s+\Z))")
 """What gets a run of its own: blanks at an edge, and a tab or a line break, which ends a text wherever it stands."""
 _IGNORED: Final = frozenset(["proofErr", "lastRenderedPageBreak", "softHyphen", "rPh", "phoneticPr"])
-_PROOFING: Final = re.compile(
-    r'<\w+:(?:lang|noProof)\b[^>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)="[^"]*"'  # Word; PowerPoint
-)
-"""Language and spelling of the source."""
+_PROOFING: Final = re.compile(r'<\w+:(?:lang|noProof)\b[^>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)="[^"]*"')
+"""Language and spelling of the source: elements in Word, attributes in PowerPoint."""
 _FIELD: Final = re.compile(r"""fldCharType=["'](\w+)""")
-_SHOWN: Final = re.compile(r"\b(?:HYPERLINK|TOC)\b")
-"""Fields that show text of the document: what stands inside, or behind their separator, is translated."""
+_SHOWN: Final = re.compile(r"\b(?:HYPERLINK|TO[AC]|INDEX|(?:CSL_)?BIBLIOGRAPHY|EN\.REFLIST)\b")
+"""Fields that show text of the document, or lists over many paragraphs: what stands inside, or behind their separator,
+is translated."""
 _EMPTY: Final = re.compile(r"<(\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 
 
-def texts(source: str, *, in_boxes: bool, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
+def paragraphs(source: str, *, in_boxes: bool, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
     """The units of one part of a Word or PowerPoint file, in the direction of the target language where that is known.
 
-    What has that direction stays as it is. Each text box stands inside of the paragraph that it is anchored to, and is
-    a point of that: the units in boxes are found before, by themselves.
+    Those in text boxes or those outside: a box stands inside of the paragraph that it is anchored to, and is a point of
+    that. What has that direction stays as it is.
     """
     if in_boxes and "txbxContent" not in source:
         return [source]

@@ -22,8 +22,10 @@ WITH_STYLES: Final = re.compile(r"(?:content|styles)\.xml")
 
 _PARAGRAPHS: Final = frozenset(["p", "h", "header-decl", "footer-decl"])
 """With the texts that slides show at their edges."""
-_ASIDES: Final = frozenset(["note", "annotation", "text-box", "custom-shape"])
-_ASIDE: Final = re.compile(rf"<(/?)\w+:(?:{'|'.join(_ASIDES)})[\s>]")
+_DRAWN: Final = "caption circle connector custom-shape ellipse line measure path polygon polyline rect regular-polygon"
+"""Shapes, which may hold paragraphs (ODF 1.3, part 3, section 10.3)."""
+_ASIDES: Final = frozenset(["note", "annotation", "text-box", *_DRAWN.split()])
+_ASIDE: Final = re.compile(rf"<(/?)\w+:(?:{'|'.join(_ASIDES)})(?:\s[^<>]*)?(?<!/)>")
 DEPTHS: Final = (5, 4, 3, 2, 1, 0)
 """A comment in a note in a text box is at 3; what lies deeper than 5 stays as it is."""
 _WHOLE: Final = _PARAGRAPHS | _ASIDES | {"tracked-changes"}
@@ -43,7 +45,7 @@ def texts(source: str, *, depth: int) -> list[Part]:
     return list(_with_paragraphs(xml_pieces(source if depth else _TWICE.sub(r"\1", source)), depth))
 
 
-def _with_paragraphs(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Part]:
+def _with_paragraphs(pieces: Sequence[Piece], depth: int) -> Iterator[Part]:
     for first, *inside in elements(pieces, lambda piece: piece.opens(*(_ASIDES if depth else _WHOLE))):
         yield first.raw
         if inside and depth:
@@ -68,7 +70,5 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             yield Token("text", raw, "".join(p.text for p in next(elements(inner[1:], lambda _: True))))
         elif piece.kind == "text" or piece.name == "s":
             yield Token("text", raw, piece.text or " ")
-        elif any(each[0].name in _PARAGRAPHS for each in elements(inner, lambda p: p.opens(*_ASIDES))):  # a shape
-            yield from _with_paragraphs(inner)
         else:
             yield raw if piece.name in ("tab", "line-break") else Token("point", raw)

@@ -30,9 +30,8 @@ _MARKUP: Final = ("htm", "html", "mqxliff", "mxliff", "sdlxliff", "tmx", "xlf", 
 _MARKED: Final = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 """Encodings of texts that begin with a mark of byte order; that of UTF-32 starts as that of UTF-16 does."""
 _DECLARED: Final = re.compile(
-    rb"(?:<(?:\?xml|meta)\b[^>]*?|^(?:msgstr)?[ \t]*\"(?:[^\"\n]*\\n)?Content-Type:[^\n]*?)"  # XML, HTML; PO
-    rb"(?<![\w-])(?:encoding|charset)\s*=\s*[\"']?([\w.:-]+)",
-    re.IGNORECASE | re.MULTILINE,
+    rb"(?im)(?:<(?:\?xml|meta)\b[^>]*?|^(?:msgstr)?[ \t]*\"(?:[^\"\n]*\\n)?Content-Type:[^\n]*?)"  # XML, HTML; PO
+    rb"(?<![\w-])(?:encoding|charset)\s*=\s*[\"']?([\w.:-]+)"
 )
 
 
@@ -48,7 +47,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
     languages = {"src_lang": src_lang, "tgt_lang": tgt_lang}
     found: dict[str, Sequence[Parser]] = {
         "csv": (partial(tables.cells, is_tsv=False),),
-        "docx pptx": tuple(partial(office.texts, in_boxes=in_boxes, **languages) for in_boxes in (True, False)),
+        "docx pptx": tuple(partial(office.paragraphs, in_boxes=each, **languages) for each in (True, False)),
         "epub": (partial(book.attributes, tgt_lang=tgt_lang), book.texts),
         "htm html": (partial(web.attributes, tgt_lang=tgt_lang), web.texts),
         "arb json": (tables.values,),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from yiwen.documents.assembling import pairs, running, units_of
@@ -25,27 +26,23 @@ _COMMA: Final = re.compile(r"[,，、،][\"'”’」』)）]*\s*$")
 _DASH: Final = re.compile(r"\s*+(?:<[^<>]*>)*+\s*+(?:[-–—♪♫]|(?:>|&gt;){2,3})")
 _VOICE: Final = re.compile(r"^[^\S\n]*+(?:<v[ .\t][^<>]*>|[A-Z][A-Z .'’-]+:(?=\s.*[a-z]))", re.MULTILINE)
 _TAGS: Final = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
-_MOST_TOKENS: Final = 100
+_MOST_CUES: Final = 50
 """What is joined at most: captions made by a machine have neither capitals nor marks, and would be one text."""
 
 
 def cues(source: str, *, is_vtt: bool) -> list[Part]:
     """The units of a file of subtitles."""
-    out, tokens, at = list[Part](), list[Token | str](), 0
     found = (_VTT if is_vtt else _SRT).finditer(source)
     spans = [(m.start("text"), m.start("text") + len(m["text"].rstrip("\r\n"))) for m in found]
-    for (start, end), following in zip(spans, [*spans[1:], (0, 0)], strict=False):
-        if not tokens:
-            out.append(source[at:start])
-        tokens += _cue(source[start:end], is_vtt=is_vtt)
-        at = end
-        if len(tokens) < _MOST_TOKENS and _goes_on(source[start:end], source[slice(*following)]):
-            between = source[end : following[0]]
-            tokens.append(Token("break", between, between))
-            continue
-        out += running(tokens, lambda text: units_of(_going_on(text), escape=_vtt if is_vtt else _srt))
-        tokens = []
-    return [*out, source[at:]]
+    spans.append((len(source), len(source)))
+    tokens: list[Token | Part] = [source[: spans[0][0]]]
+    n_joined = 0
+    for (start, end), following in pairwise(spans):
+        between = source[end : following[0]]
+        is_joined = n_joined < _MOST_CUES and _goes_on(source[start:end], source[slice(*following)])
+        n_joined = n_joined + 1 if is_joined else 0
+        tokens += [*_cue(source[start:end], is_vtt=is_vtt), Token("break", between, between) if is_joined else between]
+    return running(tokens, lambda text: units_of(_going_on(text), escape=_vtt if is_vtt else _srt))
 
 
 def _goes_on(text: str, following: str) -> bool:
@@ -53,9 +50,8 @@ def _goes_on(text: str, following: str) -> bool:
     words, next_words = (_TAGS.sub("", cue).strip() for cue in (text, following))
     voice = _VOICE.match(following)
     is_another_speaker = _DASH.match(following) or (voice and _VOICE.findall(text)[-1:] != [voice[0]])
-    if not next_words or SENTENCE_END.search(words) or is_another_speaker:
-        return False
-    return _COMMA.search(words) is not None or next_words[0].islower()
+    is_over = not next_words or SENTENCE_END.search(words) or is_another_speaker
+    return not is_over and (_COMMA.search(words) is not None or next_words[0].islower())
 
 
 def _cue(text: str, *, is_vtt: bool) -> Iterator[Token | str]:
@@ -79,8 +75,8 @@ def _going_on(tokens: Sequence[Token]) -> list[Token]:
         is_same = closing.kind == "close" and tokens[partner.get(number - 1, number)].raw == opening.raw
         # A break at the edge of the formatting would stand outside of it.
         if is_same and line_end.kind == "break" and before.text.strip() and behind.text.strip():
-            raw, after = (f"{closing.raw}{end}{opening.raw}" if end else "" for end in (line_end.raw, line_end.text))
-            out[number - 1 : number + 2] = [Token("break", raw, after)]
+            raw = f"{closing.raw}{line_end.raw}{opening.raw}"
+            out[number - 1 : number + 2] = [Token("break", raw, raw if line_end.text else "")]
     return out
 
 
