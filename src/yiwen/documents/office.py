@@ -29,8 +29,8 @@ _PARAGRAPHS: Final = frozenset(["p", "si", "is", "text"])
 """What holds runs: a paragraph; a string of Excel that cells share, one of a single cell, and that of a comment."""
 _STRING: Final = re.compile(r'(<(\w+:)?c\s(?:[^<>]*\s)?t=")str("[^<>]*>)<(?:\w+:)?v(?:\s[^<>]*)?>([^<]*)</(?:\w+:)?v>')
 """A cell with its text and no formula before it, as SheetJS writes all of them."""
-_COLUMN: Final = re.compile(r"<(?:\w+:)?(?:tableColumn|cacheField|(?:customF|f)ilter|data-pilot-field)\s[^>]*")
-_NAME: Final = re.compile(r'\s(?:name|totalsRowLabel|val|table:source-field-name)="([^"]*)"')
+_COLUMN: Final = re.compile(r"<(?:\w+:)?(?:tableColumn|cacheField|(?:customF|f)ilter[\w-]*|data-pilot-field)\s[^>]*")
+_NAME: Final = re.compile(r'\s(?:name|totalsRowLabel|val|table:value|table:source-field-name)="([^"]*)"')
 _FORMULA: Final = re.compile(r'<(?:\w+:)?f[^<>]*>([^<]*)|\s\w+:(?:formula|condition|value)="([^"]*)"')
 _FINDS: Final = r"\wIFS?|LOOKUP|MATCH|SWITCH|EXACT|SEARCH|FIND|PIVOTDATA|list"
 _ASKS: Final = re.compile(rf'^"[^"]*"$|(?<!:)[=>]\s*"|"\s*[=<]|(?:{_FINDS})\(')
