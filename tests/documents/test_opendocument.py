@@ -183,6 +183,7 @@ def test_a_cell_that_says_its_text_twice_says_the_translation() -> None:
         '<table:table-cell table:formula="of:=COUNTIF([.A1:.A9];&quot;Done&quot;)"/>',
         '<table:content-validation table:condition="of:cell-content-is-in-list(&quot;Done&quot;;&quot;No&quot;)"/>',
         '<table:filter-condition table:field-number="0" table:value="Done" table:operator="="/>',
+        '<table:table table:style-name="ta1" table:name="Done"/><x table:formula="of:=INDIRECT([.A1])"/>',
         '<table:filter-set-item table:value="Done"/>',
         '<table:data-pilot-field table:source-field-name="Done"/>',
     ],

@@ -159,6 +159,18 @@ def test_what_formulas_lists_and_filters_go_by_stays_in_its_cells(name: str, for
     assert texts_of(workbook('<c><f>IF(A1&gt;0,"Done","x")</f></c>', sharedStrings=strings), "xlsx")[1:] == ["a bird"]
 
 
+@pytest.mark.parametrize(
+    "called",
+    ['<sheets><sheet name="a cat" r:id="x"/></sheets>', '<definedName localSheetId="2" name="a cat">A1</definedName>'],
+)
+def test_names_of_sheets_and_ranges_stay_in_cells_that_a_formula_finds_them_by(called: str) -> None:
+    strings = f'<sst xmlns="{SHEETS}"><si><t>A cat</t></si><si><t>a bird</t></si></sst>'
+    properties = f'<x xmlns:r="r">{called}</x>'
+    asks = workbook("<c><f>SUM(INDIRECT(A1))</f></c>", properties=properties, sharedStrings=strings)
+    assert texts_of(asks, "xlsx") == ["a bird"]
+    assert texts_of(workbook("<c/>", properties=properties, sharedStrings=strings), "xlsx") == ["A cat", "a bird"]
+
+
 def test_names_of_files_are_read_in_any_case_as_excel_does() -> None:
     strings = f'<sst xmlns="{SHEETS}"><si><t>a bird</t></si></sst>'
     assert texts_of(workbook("<c/>", SharedStrings=strings), "xlsx") == ["a bird"]

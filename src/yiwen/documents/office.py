@@ -35,6 +35,8 @@ _FORMULA: Final = re.compile(r'<(?:\w+:)?f[^<>]*>([^<]*)|\s\w+:(?:formula|condit
 _FINDS: Final = r"\wIFS?|LOOKUP|MATCH|SWITCH|EXACT|SEARCH|FIND|PIVOTDATA|list"
 _ASKS: Final = re.compile(rf'^"[^"]*"$|(?<!:)[=>]\s*"|"\s*[=<]|(?:{_FINDS})\(')
 """A formula that goes by what a cell says, and a list to choose from (`"yes,no"`)."""
+_CALLED: Final = re.compile(r'<(?:\w+:)?(?:sheet|definedName|table|named-range)\s[^<>]*?(?<![-\w])name="([^"]*)"')
+"""The name of a sheet or a range."""
 _AUTHOR: Final = re.compile(r"<(?:\w+:)?author>([^<]*)<")
 _AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTag", "customXml"])
 _RANGE: Final = re.compile(r"(bookmark|commentRange|perm)(?:(Start)|End)")
@@ -77,15 +79,19 @@ def cells(source: str) -> list[Part]:
 def names(sources: Iterable[str]) -> frozenset[str]:
     """Lines of a workbook that must stay because something finds cells by them; in small letters, as case never counts.
 
-    Names of columns, what filters show, what formulas compare with and lists hold, and authors.
+    Names of columns, what filters show, what formulas compare with and lists hold, and authors; names of sheets and
+    ranges where a formula finds these by what a cell says.
     """
-    found: list[str] = []
+    found, called, has_indirect = list[str](), list[str](), False
     for source in sources:
+        called += map(html.unescape, _CALLED.findall(source))
+        has_indirect |= "INDIRECT(" in source
         found += (html.unescape(name) for column in _COLUMN.findall(source) for name in _NAME.findall(column))
         found += (f"{html.unescape(author)}:" for author in _AUTHOR.findall(source))
         formulas = (html.unescape(formula or attribute) for formula, attribute in _FORMULA.findall(source))
         literals = (said for each in filter(_ASKS.search, formulas) for said in re.findall(r'"((?:[^"]|"")*)"', each))
         found += (name.lstrip("<>=") for literal in literals for name in (literal, *literal.split(",")))
+    found += called if has_indirect else ()
     return frozenset(line.strip().casefold() for name in found for line in re.split("\n|_x000a_", name))
 
 
