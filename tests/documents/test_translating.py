@@ -388,7 +388,7 @@ def test_cues_that_are_sentences_or_end_without_a_stop_stay_apart() -> None:
 
 
 def test_captions_without_capitals_and_marks_are_not_one_text() -> None:
-    texts = texts_of("".join(cue(7, "so today we talk about") for _ in range(997)), "srt")
+    texts = texts_of("".join(cue(7, f"{'and ' * (n % 2)}so today we talk about") for n in range(997)), "srt")
     assert 9 < len(texts) < 30
     assert sum(text.count("today") for text in texts) == 997
 
@@ -417,6 +417,15 @@ def test_lines_of_several_speakers_and_of_songs_are_texts_apart() -> None:
     assert texts_of(cue(1, "IT IS\nSIMPLE: RUN"), "srt") == ["IT IS SIMPLE: RUN"]
     assert texts_of("WEBVTT\n\n00:01.000 --> 00:02.000\n&gt;&gt; Who\n&gt;&gt; is it\n", "vtt") == ["Who", "is it"]
     assert texts_of(cue(1, "♪ la la ♪") + cue(2, "he sang"), "srt") == ["la la ♪", "he sang"]
+
+
+def test_captions_that_roll_are_read_from_a_line_with_a_blank_on_and_do_not_say_a_line_twice() -> None:
+    """As YouTube writes them: a cue is at an end where a line has no character at all."""
+    rows = (" ", "welcome to<00:00:00.480><c> us</c>"), ("welcome to us", " "), ("welcome to us", "today<c> we</c>")
+    source = "WEBVTT\n" + "".join(f"\n00:00.080 --> 00:02.389\n{first}\n{second}\n" for first, second in rows)
+    assert texts_of(source, "vtt") == ["welcome to us", "welcome to us", "welcome to us today we"]
+    assert translated_here(source, "vtt", str).decode() == source
+    assert "\n \nWELCOME TO<00:00:00.480> <c>US</c>\n\n" in translated_here(source, "vtt").decode()
 
 
 def test_formatting_that_each_line_of_a_sentence_has_for_itself_is_around_all_of_its_translation() -> None:

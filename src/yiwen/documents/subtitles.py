@@ -18,8 +18,8 @@ from yiwen.documents.markup import string_tokens
 from yiwen.documents.unit import SENTENCE_END, Part, Token
 
 _NEXT: Final = r"(?:\d+[^\S\n]*\n)?.*-->"
-_VTT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!{_NEXT})[^\S\n]*\S.*(?:\n|\Z))+)", re.MULTILINE)
-"""A cue ends at a blank line, or where the next begins without one."""
+_VTT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!{_NEXT}).+(?:\n|\Z))+)", re.MULTILINE)
+"""A cue ends at a line without a character, or where the next begins without one."""
 _SRT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!(?:[^\S\n]*\n){{0,3}}{_NEXT})(?:.*\n|.+\Z))+)", re.MULTILINE)
 """Here blank lines inside of a cue, and before its text, are its own."""
 _COMMA: Final = re.compile(r"[,，、،][\"'”’」』)）]*\s*$")
@@ -50,7 +50,8 @@ def _goes_on(text: str, following: str) -> bool:
     words, next_words = (_TAGS.sub("", cue).strip() for cue in (text, following))
     voice = _VOICE.match(following)
     is_another_speaker = _DASH.match(following) or (voice and _VOICE.findall(text)[-1:] != [voice[0]])
-    is_over = not next_words or SENTENCE_END.search(words) or is_another_speaker
+    is_said_again = words.split("\n")[-1] == next_words.split("\n")[0]  # in captions that roll
+    is_over = not next_words or SENTENCE_END.search(words) or is_another_speaker or is_said_again
     return not is_over and (_COMMA.search(words) is not None or next_words[0].islower())
 
 
