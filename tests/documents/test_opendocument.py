@@ -94,10 +94,12 @@ def test_what_a_bookmark_is_about_moves_with_its_words_and_how_a_word_is_read_is
     assert (texts_of(data, "odt"), translated_here(data, "odt", str)) == (["我住在北京。"], data)
 
 
-@pytest.mark.parametrize("name", ["span", "a", "meta", "bookmark", "reference-mark", "toc-mark"])
+@pytest.mark.parametrize(
+    "name", ["span", "a", "meta", "bookmark", "reference-mark", "toc-mark", "alphabetical-index-mark", "change"]
+)
 def test_what_is_around_several_words_stays_around_them_where_these_change_places(name: str) -> None:
     start, end = f"<text:{name}>", f"</text:{name}>"
-    if "mark" in name:
+    if "mark" in name or name == "change":
         start, end = (f'<text:{name}-{which} text:name="b"/>' for which in ("start", "end"))
     fake = Fake({"a big red dog": "chien rouge grand un"}, {"a big red dog": [(0, 3), (1, 2), (2, 1), (3, 0)]})
     out = translated(f"<text:p>a {start}big red{end} dog</text:p>", fake=fake)

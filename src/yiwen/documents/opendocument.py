@@ -31,8 +31,8 @@ DEPTHS: Final = (5, 4, 3, 2, 1, 0)
 _WHOLE: Final = _PARAGRAPHS | _ASIDES | {"tracked-changes"}
 """What is looked at as one: a paragraph; what another round is for; text that was deleted."""
 _AROUND: Final = frozenset(["span", "a", "meta"])
-_RANGE: Final = re.compile(r"((?:bookmark|reference-mark|toc-mark)(?=-)|annotation)(?:-start)?(-end)?")
-"""From one empty element to another; a comment itself stands where what it is about begins."""
+_RANGE: Final = re.compile(r"((?:bookmark|change|[\w-]+-mark)(?=-)|annotation)(?:-start)?(-end)?")
+"""From one empty element to another, a tracked insertion among them; a comment stands where what it is about begins."""
 _TWICE: Final = re.compile(r'(<table:table-cell[^<>]*?) office:string-value="([^"]*)"(?=[^>]*><text:p[^>]*>\2<)')
 """A cell that says its text twice: what counts is its attribute, or the result of its formula where it has none."""
 
