@@ -59,7 +59,7 @@ def test_what_a_speller_and_a_printer_left_in_a_text_goes_where_it_changes(name:
     assert ("ONE DOG" in out, name in out) == (True, False)
 
 
-@pytest.mark.parametrize("name", ["commentRange", "bookmark", "perm"])
+@pytest.mark.parametrize("name", ["commentRange", "bookmark", "perm", "moveToRange"])
 def test_what_a_comment_or_a_bookmark_is_about_moves_with_its_words(name: str) -> None:
     def run(text: str) -> str:
         return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'

@@ -39,7 +39,7 @@ _CALLED: Final = re.compile(r'<(?:\w+:)?(?:sheet|definedName|table|named-range)\
 """The name of a sheet or a range."""
 _AUTHOR: Final = re.compile(r"<(?:\w+:)?author>([^<]*)<")
 _AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTag", "customXml"])
-_RANGE: Final = re.compile(r"(bookmark|commentRange|perm)(?:(Start)|End)")
+_RANGE: Final = re.compile(r"(bookmark|commentRange|move\w+Range|perm)(?:(Start)|End)")
 """What a comment or a reference is about, from one empty element to another."""
 _BREAKS: Final = frozenset(["br", "cr", "tab", "ptab"])
 _APART: Final = re.compile(r"(\A\s+|(?<!\s)(?:\s*[\t\n]\s*|\s+\Z))")
