@@ -60,7 +60,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "txt": (tables.lines,),
         "vtt": (partial(subtitles.cues, is_vtt=True),),
         "xlsx": (office.cells,),
-        "mqxliff mxliff sdlxliff xlf xliff": (partial(exchange.xliff, **languages),),
+        "mqxliff mxliff sdlxliff xlf xliff": (partial(exchange.xliff, src_lang=src_lang, tgt_lang=tgt_lang),),
     }
     return {suffix: found[suffixes] for suffixes in found for suffix in suffixes.split()}
 
