@@ -59,7 +59,7 @@ def test_what_a_speller_and_a_printer_left_in_a_text_goes_where_it_changes(name:
     assert ("ONE DOG" in out, name in out) == (True, False)
 
 
-@pytest.mark.parametrize("name", ["commentRange", "bookmark", "perm"])
+@pytest.mark.parametrize("name", ["commentRange", "bookmark", "perm", "moveToRange"])
 def test_what_a_comment_or_a_bookmark_is_about_moves_with_its_words(name: str) -> None:
     def run(text: str) -> str:
         return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
@@ -209,8 +209,11 @@ def test_what_stands_in_paragraphs(body: str, texts: list[str]) -> None:
     assert (said[1] == said[0]) == (not texts)
 
 
-def test_contents_are_translated_in_all_their_lines() -> None:
-    begin, end = field_of("TOC", "First line").split("First line</w:t></w:r>")
+@pytest.mark.parametrize(
+    "field", ["TOC", "INDEX", "BIBLIOGRAPHY", "ADDIN ZOTERO_BIBL {} CSL_BIBLIOGRAPHY", "ADDIN EN.REFLIST"]
+)
+def test_contents_and_bibliographies_are_translated_in_all_their_lines(field: str) -> None:
+    begin, end = field_of(field, "First line").split("First line</w:t></w:r>")
     page = field_of("PAGEREF _1", "7")
     data = docx_of(f"<w:p>{begin}First line</w:t></w:r>{page}</w:p><w:p>{run_of('Second')}{page}{end}</w:p>")
     assert texts_of(data, "docx") == ["First line", "Second"]

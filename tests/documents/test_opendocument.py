@@ -94,10 +94,12 @@ def test_what_a_bookmark_is_about_moves_with_its_words_and_how_a_word_is_read_is
     assert (texts_of(data, "odt"), translated_here(data, "odt", str)) == (["我住在北京。"], data)
 
 
-@pytest.mark.parametrize("name", ["span", "a", "meta", "bookmark", "reference-mark", "toc-mark"])
+@pytest.mark.parametrize(
+    "name", ["span", "a", "meta", "bookmark", "reference-mark", "toc-mark", "alphabetical-index-mark", "change"]
+)
 def test_what_is_around_several_words_stays_around_them_where_these_change_places(name: str) -> None:
     start, end = f"<text:{name}>", f"</text:{name}>"
-    if "mark" in name:
+    if "mark" in name or name == "change":
         start, end = (f'<text:{name}-{which} text:name="b"/>' for which in ("start", "end"))
     fake = Fake({"a big red dog": "chien rouge grand un"}, {"a big red dog": [(0, 3), (1, 2), (2, 1), (3, 0)]})
     out = translated(f"<text:p>a {start}big red{end} dog</text:p>", fake=fake)
@@ -108,9 +110,37 @@ def test_fields_and_deleted_text_stay_and_text_boxes_are_texts() -> None:
     gone = "<text:tracked-changes><text:deletion><text:p>it was here</text:p></text:deletion></text:tracked-changes>"
     box = "<draw:frame><draw:text-box><text:p>in a box</text:p></draw:text-box></draw:frame>"
     body = f"{gone}<text:p>page <text:page-number>nine</text:page-number> of it{box}</text:p>"
-    assert texts_of(packed(body), "odt") == ["page of it", "in a box"]
+    assert texts_of(packed(body), "odt") == ["in a box", "page of it"]
     out = translated(body)
     assert (gone in out, "PAGE <text:page-number>nine</text:page-number> OF IT" in out) == (True, True)
+
+
+BOX = "<draw:frame><draw:text-box><text:p>it is %sin a box</text:p></draw:text-box></draw:frame>"
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        BOX % NOTE,
+        BOX % (BOX % REMARK),
+        "<draw:g><draw:custom-shape><text:p>it is in a box</text:p></draw:custom-shape></draw:g>",
+    ],
+)
+def test_a_text_box_does_not_cut_the_sentence_that_it_is_anchored_in(box: str) -> None:
+    body = said = f"<text:p>A dog{box} runs.</text:p>"
+    assert texts_of(packed(body), "odt")[-1] == "A dog runs."
+    for text in ("A dog", "it is", "in a box", "See there.", "Is it red?", "runs."):
+        said = said.replace(text, text.upper())
+    assert translated(body) == said
+
+
+def test_what_a_comment_is_about_moves_with_its_words() -> None:
+    start = REMARK.replace(">", ' office:name="c7">', 1)
+    end = '<office:annotation-end office:name="c7"/>'
+    texts = {"Is it red?": "Est-il rouge ?", "a red dog": "un chien rouge"}
+    fake = Fake(texts, {"a red dog": [(0, 0), (1, 2), (2, 1)]})
+    out = translated(f"<text:p>a {start}red{end} dog</text:p>", fake=fake)
+    assert out == f"<text:p>un chien {start}rouge{end}</text:p>".replace("Is it red?", "Est-il rouge ?")
 
 
 def test_slides_with_their_notes_and_the_cells_of_a_sheet_are_texts() -> None:
@@ -127,7 +157,7 @@ def test_slides_with_their_notes_and_the_cells_of_a_sheet_are_texts() -> None:
 
 def test_a_comment_in_a_footnote_is_a_text() -> None:
     note = NOTE.replace("See there.", f"See {REMARK} there.")
-    assert texts_of(packed(f"<text:p>A dog{note} runs.</text:p>"), "odt") == ["See there.", "Is it red?", "A dog runs."]
+    assert texts_of(packed(f"<text:p>A dog{note} runs.</text:p>"), "odt") == ["Is it red?", "See there.", "A dog runs."]
     said = note.replace("See", "SEE").replace(" there", " THERE").replace("Is it red?", "IS IT RED?")
     assert translated(f"<text:p>A dog{note} runs.</text:p>") == f"<text:p>A DOG{said} RUNS.</text:p>"
 
@@ -154,6 +184,9 @@ def test_a_cell_that_says_its_text_twice_says_the_translation() -> None:
     [
         '<table:table-cell table:formula="of:=COUNTIF([.A1:.A9];&quot;Done&quot;)"/>',
         '<table:content-validation table:condition="of:cell-content-is-in-list(&quot;Done&quot;;&quot;No&quot;)"/>',
+        '<table:filter-condition table:field-number="0" table:value="Done" table:operator="="/>',
+        '<table:table table:style-name="ta1" table:name="Done"/><x table:formula="of:=INDIRECT([.A1])"/>',
+        '<table:filter-set-item table:value="Done"/>',
         '<table:data-pilot-field table:source-field-name="Done"/>',
     ],
 )

@@ -147,6 +147,7 @@ def test_strings_without_a_formula_are_text_as_sheetjs_writes_them_and_results_o
         ("Done", '<c><f t="shared" si="0">COUNTIF(A:A,&quot;Done&quot;)</f></c>'),
         ("Big dogs", '<c><f>SUMIFS(B:B,A:A,"&lt;&gt;Big dogs",C:C,"x")</f></c>'),
         ("Red & big", '<c><f>VLOOKUP("Red &amp; big",A:B,2)</f></c>'),
+        ("North", '<c><f>GETPIVOTDATA("Sales",$A$3,"Region","North")</f></c>'),
         ("no way", '<dataValidation type="list"><formula1>"by all means,no way"</formula1></dataValidation>'),
         ("Done", '<cfRule type="containsText"><formula>NOT(ISERROR(SEARCH("Done",A1)))</formula></cfRule>'),
         ("Done", '<autoFilter><filterColumn><filters><filter val="Done"/></filters></filterColumn></autoFilter>'),
@@ -156,6 +157,18 @@ def test_what_formulas_lists_and_filters_go_by_stays_in_its_cells(name: str, for
     strings = f'<sst xmlns="{SHEETS}"><si><t>{name.replace("&", "&amp;")}</t></si><si><t>a bird</t></si></sst>'
     assert texts_of(workbook(formula, sharedStrings=strings), "xlsx") == ["a bird"]
     assert texts_of(workbook('<c><f>IF(A1&gt;0,"Done","x")</f></c>', sharedStrings=strings), "xlsx")[1:] == ["a bird"]
+
+
+@pytest.mark.parametrize(
+    "called",
+    ['<sheets><sheet name="a cat" r:id="x"/></sheets>', '<definedName localSheetId="2" name="a cat">A1</definedName>'],
+)
+def test_names_of_sheets_and_ranges_stay_in_cells_that_a_formula_finds_them_by(called: str) -> None:
+    strings = f'<sst xmlns="{SHEETS}"><si><t>A cat</t></si><si><t>a bird</t></si></sst>'
+    properties = f'<x xmlns:r="r">{called}</x>'
+    asks = workbook("<c><f>SUM(INDIRECT(A1))</f></c>", properties=properties, sharedStrings=strings)
+    assert texts_of(asks, "xlsx") == ["a bird"]
+    assert texts_of(workbook("<c/>", properties=properties, sharedStrings=strings), "xlsx") == ["A cat", "a bird"]
 
 
 def test_names_of_files_are_read_in_any_case_as_excel_does() -> None:

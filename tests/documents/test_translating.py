@@ -413,7 +413,7 @@ def test_cues_that_are_sentences_or_end_without_a_stop_stay_apart() -> None:
 
 
 def test_captions_without_capitals_and_marks_are_not_one_text() -> None:
-    texts = texts_of("".join(cue(7, "so today we talk about") for _ in range(997)), "srt")
+    texts = texts_of("".join(cue(7, f"{'and ' * (n % 2)}so today we talk about") for n in range(997)), "srt")
     assert 9 < len(texts) < 30
     assert sum(text.count("today") for text in texts) == 997
 
@@ -428,6 +428,37 @@ def test_a_sentence_of_one_speaker_goes_on_over_cues_and_of_two_does_not() -> No
     both = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Bob>I went to the</v>\n\n00:02.000 --> 00:03.000\n<v {}>house</v>\n"
     assert texts_of(both.format("Bob"), "vtt") == ["I went to the house"]
     assert texts_of(both.format("Ann"), "vtt") == ["I went to the", "house"]
+
+
+def test_who_spoke_last_in_a_cue_is_who_goes_on_in_the_next_one() -> None:
+    both = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>one</v>\n<v Bob>two and\n\n00:02.000 --> 00:03.000\n<v {}>more\n"
+    assert texts_of(both.format("Bob"), "vtt") == ["one", "two and more"]
+    assert texts_of(both.format("Ann"), "vtt") == ["one", "two and", "more"]
+
+
+def test_lines_of_several_speakers_and_of_songs_are_texts_apart() -> None:
+    source = cue(1, ">> Who is\n>> there,") + cue(2, "ANN LEE: a friend,\nBOB: or two") + cue(3, "♪ la la\n♪ lo ♪")
+    assert texts_of(source, "srt") == ["Who is", "there,", "ANN LEE: a friend,", "BOB: or two", "la la", "lo ♪"]
+    assert texts_of(cue(1, "IT IS\nSIMPLE: RUN"), "srt") == ["IT IS SIMPLE: RUN"]
+    assert texts_of("WEBVTT\n\n00:01.000 --> 00:02.000\n&gt;&gt; Who\n&gt;&gt; is it\n", "vtt") == ["Who", "is it"]
+    assert texts_of(cue(1, "♪ la la ♪") + cue(2, "he sang"), "srt") == ["la la ♪", "he sang"]
+
+
+def test_captions_that_roll_are_read_from_a_line_with_a_blank_on_and_do_not_say_a_line_twice() -> None:
+    """As YouTube writes them: a cue is at an end where a line has no character at all."""
+    rows = (" ", "welcome to<00:00:00.480><c> us</c>"), ("welcome to us", " "), ("welcome to us", "today<c> we</c>")
+    source = "WEBVTT\n" + "".join(f"\n00:00.080 --> 00:02.389\n{first}\n{second}\n" for first, second in rows)
+    assert texts_of(source, "vtt") == ["welcome to us", "welcome to us", "welcome to us today we"]
+    assert translated_here(source, "vtt", str).decode() == source
+    assert "\n \nWELCOME TO<00:00:00.480> <c>US</c>\n\n" in translated_here(source, "vtt").decode()
+
+
+def test_formatting_that_each_line_of_a_sentence_has_for_itself_is_around_all_of_its_translation() -> None:
+    fake = Fake({"a red dog sings": "ein Hund singt rot"}, {"a red dog sings": [(0, 0), (1, 3), (2, 1), (3, 2)]})
+    for begin, end in (("<i>", "</i>"), ('<font color="red">', "</font>"), ("<c.loud>", "</c>")):
+        source = cue(1, f"{begin}a red{end}") + cue(2, f"{begin}dog{end}\n{begin}sings{end}")
+        out = cue(1, f"{begin}ein Hund{end}") + cue(2, f"{begin}singt{end}\n{begin}rot{end}")
+        assert translated_here(source, "srt", fake=fake).decode() == out
 
 
 @pytest.mark.parametrize("close", ["</rt>", ""])

@@ -200,14 +200,11 @@ def _as_paragraph(text: str) -> str:
 
 def _parser() -> Any:
     from markdown_it import MarkdownIt
-    from mdit_py_plugins.admon import admon_plugin
-    from mdit_py_plugins.deflist import deflist_plugin
-    from mdit_py_plugins.dollarmath import dollarmath_plugin
-    from mdit_py_plugins.footnote import footnote_plugin
+    from mdit_py_plugins import admon, deflist, dollarmath, footnote
 
-    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join").use(admon_plugin)
-    parser.use(deflist_plugin).use(dollarmath_plugin, allow_space=False, allow_digits=False)
-    parser.use(footnote_plugin, move_to_end=False, always_match_refs=True)
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join").use(admon.admon_plugin)
+    parser.use(deflist.deflist_plugin).use(dollarmath.dollarmath_plugin, allow_space=False, allow_digits=False)
+    parser.use(footnote.footnote_plugin, move_to_end=False, always_match_refs=True)
     for rule in parser.inline.ruler.__rules__:
         if rule.name in _RULES:
             parser.inline.ruler.at(rule.name, partial(_applied, rule.fn, rule.name))

@@ -23,34 +23,34 @@ from yiwen.text import scripts
 _DRAWN: Final = r"(?:diagrams/(?:data|drawing)|charts/chart)\d+"
 DOCX: Final = re.compile(rf"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|{_DRAWN})\.xml")
 PPTX: Final = re.compile(rf"ppt/(?:(?:slides/slide|notesSlides/notesSlide)\d+|comments/\w+|{_DRAWN})\.xml")
-XLSX: Final = re.compile(
-    rf"(?i)xl/(?:workbook|sharedStrings|worksheets/\w+|{_DRAWN}"
-    r"|(?:comments/?(?:comment)?|drawings/drawing|tables/table|pivotCache/pivotCacheDefinition)\d+)\.xml"
-)
+_NUMBERED: Final = r"comments/?(?:comment)?|drawings/drawing|tables/table|pivotCache/pivotCacheDefinition"
+XLSX: Final = re.compile(rf"(?i)xl/(?:workbook|sharedStrings|worksheets/\w+|{_DRAWN}|(?:{_NUMBERED})\d+)\.xml")
 _PARAGRAPHS: Final = frozenset(["p", "si", "is", "text"])
 """What holds runs: a paragraph; a string of Excel that cells share, one of a single cell, and that of a comment."""
 _STRING: Final = re.compile(r'(<(\w+:)?c\s(?:[^<>]*\s)?t=")str("[^<>]*>)<(?:\w+:)?v(?:\s[^<>]*)?>([^<]*)</(?:\w+:)?v>')
 """A cell with its text and no formula before it, as SheetJS writes all of them."""
-_COLUMN: Final = re.compile(r"<(?:\w+:)?(?:tableColumn|cacheField|(?:customF|f)ilter|data-pilot-field)\s[^>]*")
-_NAME: Final = re.compile(r'\s(?:name|totalsRowLabel|val|table:source-field-name)="([^"]*)"')
+_COLUMN: Final = re.compile(r"<(?:\w+:)?(?:tableColumn|cacheField|(?:customF|f)ilter[\w-]*|data-pilot-field)\s[^>]*")
+_NAME: Final = re.compile(r'\s(?:name|totalsRowLabel|val|table:value|table:source-field-name)="([^"]*)"')
 _FORMULA: Final = re.compile(r'<(?:\w+:)?f[^<>]*>([^<]*)|\s\w+:(?:formula|condition|value)="([^"]*)"')
-_ASKS: Final = re.compile(r'^"[^"]*"$|(?<!:)[=>]\s*"|"\s*[=<]|(?:\wIFS?|LOOKUP|MATCH|SWITCH|EXACT|SEARCH|FIND|list)\(')
+_FINDS: Final = r"\wIFS?|LOOKUP|MATCH|SWITCH|EXACT|SEARCH|FIND|PIVOTDATA|list"
+_ASKS: Final = re.compile(rf'^"[^"]*"$|(?<!:)[=>]\s*"|"\s*[=<]|(?:{_FINDS})\(')
 """A formula that goes by what a cell says, and a list to choose from (`"yes,no"`)."""
+_CALLED: Final = re.compile(r'<(?:\w+:)?(?:sheet|definedName|table|named-range)\s[^<>]*?(?<![-\w])name="([^"]*)"')
+"""The name of a sheet or a range."""
 _AUTHOR: Final = re.compile(r"<(?:\w+:)?author>([^<]*)<")
 _AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTag", "customXml"])
-_RANGE: Final = re.compile(r"(bookmark|commentRange|perm)(?:(Start)|End)")
+_RANGE: Final = re.compile(r"(bookmark|commentRange|move\w+Range|perm)(?:(Start)|End)")
 """What a comment or a reference is about, from one empty element to another."""
 _BREAKS: Final = frozenset(["br", "cr", "tab", "ptab"])
 _APART: Final = re.compile(r"(\A\s+|(?<!\s)(?:\s*[\t\n]\s*|\s+\Z))")
 """What gets a run of its own: blanks at an edge, and a tab or a line break, which ends a text wherever it stands."""
 _IGNORED: Final = frozenset(["proofErr", "lastRenderedPageBreak", "softHyphen", "rPh", "phoneticPr"])
-_PROOFING: Final = re.compile(
-    r'<\w+:(?:lang|noProof)\b[^>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)="[^"]*"'  # Word; PowerPoint
-)
-"""Language and spelling of the source."""
+_PROOFING: Final = re.compile(r'<\w+:(?:lang|noProof)\b[^>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)="[^"]*"')
+"""Language and spelling of the source: elements in Word, attributes in PowerPoint."""
 _FIELD: Final = re.compile(r"""fldCharType=["'](\w+)""")
-_SHOWN: Final = re.compile(r"\b(?:HYPERLINK|TOC)\b")
-"""Fields that show text of the document: what stands inside, or behind their separator, is translated."""
+_SHOWN: Final = re.compile(r"\b(?:HYPERLINK|TO[AC]|INDEX|(?:CSL_)?BIBLIOGRAPHY|EN\.REFLIST)\b")
+"""Fields that show text of the document, or lists over many paragraphs: what stands inside, or behind their separator,
+is translated."""
 _EMPTY: Final = re.compile(r"<(\w+:)?rPr\s*(?:/>|>\s*</(?:\w+:)?rPr>)")
 
 
@@ -79,15 +79,19 @@ def cells(source: str) -> list[Part]:
 def names(sources: Iterable[str]) -> frozenset[str]:
     """Lines of a workbook that must stay because something finds cells by them; in small letters, as case never counts.
 
-    Names of columns, what filters show, what formulas compare with and lists hold, and authors.
+    Names of columns, what filters show, what formulas compare with and lists hold, and authors; names of sheets and
+    ranges where a formula finds these by what a cell says.
     """
-    found: list[str] = []
+    found, called, has_indirect = list[str](), list[str](), False
     for source in sources:
+        called += map(html.unescape, _CALLED.findall(source))
+        has_indirect |= "INDIRECT(" in source
         found += (html.unescape(name) for column in _COLUMN.findall(source) for name in _NAME.findall(column))
         found += (f"{html.unescape(author)}:" for author in _AUTHOR.findall(source))
         formulas = (html.unescape(formula or attribute) for formula, attribute in _FORMULA.findall(source))
         literals = (said for each in filter(_ASKS.search, formulas) for said in re.findall(r'"((?:[^"]|"")*)"', each))
         found += (name.lstrip("<>=") for literal in literals for name in (literal, *literal.split(",")))
+    found += called if has_indirect else ()
     return frozenset(line.strip().casefold() for name in found for line in re.split("\n|_x000a_", name))
 
 

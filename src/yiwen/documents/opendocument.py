@@ -1,7 +1,7 @@
 """OpenDocument (ODF 1.3, part 3), as LibreOffice writes it: paragraphs of text and spans, blanks as in HTML.
 
-Notes and comments stand inside of the paragraph that they belong to, comments in notes, too. So there are three rounds:
-theirs first, and then that of the texts around them, in which each is one piece.
+Notes, comments and text boxes stand inside of the paragraph that they belong to, and of each other. So there are
+rounds: those that lie deepest come first, each is one piece for what is around it, and the texts around all come last.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Final
 
 from yiwen.documents.assembling import running, units_of
@@ -21,35 +22,39 @@ WITH_STYLES: Final = re.compile(r"(?:content|styles)\.xml")
 
 _PARAGRAPHS: Final = frozenset(["p", "h", "header-decl", "footer-decl"])
 """With the texts that slides show at their edges."""
-_ASIDES: Final = frozenset(["note", "annotation"])
+_DRAWN: Final = "caption circle connector custom-shape ellipse line measure path polygon polyline rect regular-polygon"
+"""Shapes, which may hold paragraphs (ODF 1.3, part 3, section 10.3)."""
+_ASIDES: Final = frozenset(["note", "annotation", "text-box", *_DRAWN.split()])
+_ASIDE: Final = re.compile(rf"<(/?)\w+:(?:{'|'.join(_ASIDES)})(?:\s[^<>]*)?(?<!/)>")
+DEPTHS: Final = (5, 4, 3, 2, 1, 0)
+"""A comment in a note in a text box is at 3; what lies deeper than 5 stays as it is."""
 _WHOLE: Final = _PARAGRAPHS | _ASIDES | {"tracked-changes"}
 """What is looked at as one: a paragraph; what another round is for; text that was deleted."""
 _AROUND: Final = frozenset(["span", "a", "meta"])
-_RANGE: Final = re.compile(r"(bookmark|reference-mark|toc-mark)-(?:(start)|end)")
+_RANGE: Final = re.compile(r"((?:bookmark|change|[\w-]+-mark)(?=-)|annotation)(?:-start)?(-end)?")
+"""From one empty element to another, a tracked insertion among them; a comment stands where what it is about begins."""
 _TWICE: Final = re.compile(r'(<table:table-cell[^<>]*?) office:string-value="([^"]*)"(?=[^>]*><text:p[^>]*>\2<)')
 """A cell that says its text twice: what counts is its attribute, or the result of its formula where it has none."""
 
 
-def asides(source: str, *, name: str) -> list[Part]:
-    """The units of notes (`note`) or comments (`annotation`)."""
-    if f":{name}" not in source:  # as in most sheets, which are long
+def texts(source: str, *, depth: int) -> list[Part]:
+    """The units of what stands in as many notes, comments and text boxes around each other."""
+    deepest = max(accumulate(-1 if slash else 1 for slash in _ASIDE.findall(source)), default=0)
+    if deepest < depth:  # at 0 in most sheets, which are long
         return [source]
-    found = elements(xml_pieces(source), lambda piece: piece.opens(name))
-    return [part for inner in found for part in (inner[0].raw, *_with_paragraphs(inner[1:]))]
+    return list(_with_paragraphs(xml_pieces(source if depth else _TWICE.sub(r"\1", source)), depth))
 
 
-def texts(source: str) -> list[Part]:
-    """The units of everything else."""
-    return [*_with_paragraphs(xml_pieces(_TWICE.sub(r"\1", source)))]
-
-
-def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
-    for inner in elements(pieces, lambda piece: piece.opens(*_WHOLE)):
-        if inner[0].name in _PARAGRAPHS and len(inner) > 1:
-            units = running(_tokens(inner[1:-1]), partial(units_of, escape=escaped, is_collapsed=True))
-            yield from (inner[0].raw, *units, inner[-1].raw)
+def _with_paragraphs(pieces: Sequence[Piece], depth: int) -> Iterator[Part]:
+    for first, *inside in elements(pieces, lambda piece: piece.opens(*(_ASIDES if depth else _WHOLE))):
+        yield first.raw
+        if inside and depth:
+            yield from _with_paragraphs(inside, depth - 1)
+        elif inside and first.name in _PARAGRAPHS:
+            units = running(_tokens(inside[:-1]), partial(units_of, escape=escaped, is_collapsed=True))
+            yield from (*units, inside[-1].raw)
         else:
-            yield source_of(inner)
+            yield source_of(inside)
 
 
 def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
@@ -59,12 +64,11 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
         if piece.name in _AROUND and piece.kind != "empty":
             yield Token("open" if piece.kind == "open" else "close", raw, key=piece.name)
         elif found := _RANGE.fullmatch(piece.name):
-            yield Token("open" if found[2] else "close", raw, key=found[1] + piece.attributes.get("text:name", ""))
+            name = piece.attributes.get("office:name" if found[1] == "annotation" else "text:name", "")
+            yield Token("close" if found[2] else "open", raw, key=found[1] + name)
         elif piece.name == "ruby":  # its base is the text; how that is read says nothing in another language
             yield Token("text", raw, "".join(p.text for p in next(elements(inner[1:], lambda _: True))))
         elif piece.kind == "text" or piece.name == "s":
             yield Token("text", raw, piece.text or " ")
-        elif piece.name not in _ASIDES and any(p.name in _PARAGRAPHS for p in inner):  # a text box
-            yield from _with_paragraphs(inner)
         else:
             yield raw if piece.name in ("tab", "line-break") else Token("point", raw)

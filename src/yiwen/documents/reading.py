@@ -30,9 +30,8 @@ _MARKUP: Final = ("htm", "html", "mqxliff", "mxliff", "sdlxliff", "tmx", "xlf", 
 _MARKED: Final = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 """Encodings of texts that begin with a mark of byte order; that of UTF-32 starts as that of UTF-16 does."""
 _DECLARED: Final = re.compile(
-    rb"(?:<(?:\?xml|meta)\b[^>]*?|^(?:msgstr)?[ \t]*\"(?:[^\"\n]*\\n)?Content-Type:[^\n]*?)"  # XML, HTML; PO
-    rb"(?<![\w-])(?:encoding|charset)\s*=\s*[\"']?([\w.:-]+)",
-    re.IGNORECASE | re.MULTILINE,
+    rb"(?im)(?:<(?:\?xml|meta)\b[^>]*?|^(?:msgstr)?[ \t]*\"(?:[^\"\n]*\\n)?Content-Type:[^\n]*?)"  # XML, HTML; PO
+    rb"(?<![\w-])(?:encoding|charset)\s*=\s*[\"']?([\w.:-]+)"
 )
 
 
@@ -53,7 +52,7 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "htm html": (partial(web.attributes, tgt_lang=tgt_lang), web.texts),
         "arb json": (tables.values,),
         "markdown md": (markdown.texts,),
-        "odp ods odt": (*(partial(opendocument.asides, name=n) for n in ("note", "annotation")), opendocument.texts),
+        "odp ods odt": tuple(partial(opendocument.texts, depth=depth) for depth in opendocument.DEPTHS),
         "po pot": (partial(exchange.po, tgt_lang=tgt_lang),),
         "srt": (partial(subtitles.cues, is_vtt=False),),
         "tab tsv": (partial(tables.cells, is_tsv=True),),

@@ -26,7 +26,7 @@ CJK: Final = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U
 is_cjk: Final = re.compile(f"[{CJK}]").match
 ends_cjk: Final = re.compile(f"[{CJK}，。！？；：、）】」』》]").match
 """Of the last character of a line: what follows in the next one stands there without a blank."""
-SENTENCE_END: Final = re.compile(r"[.!?。！？…:：;；؟۔।॥։።][\"'”’」』)）]*\s*$")
+SENTENCE_END: Final = re.compile(r"[.!?。！？…:：;；؟۔।॥։።♪♫][\"'”’」』)）]*\s*$")
 
 
 class Token(NamedTuple):
