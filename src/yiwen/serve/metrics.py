@@ -27,6 +27,7 @@ class Metrics:
         self.requests = Counter("requests", "Requests answered", ["path", "status"], **named)
         self.seconds = Histogram("request_seconds", "Time to the end of an answer", ["path"], buckets=_SECONDS, **named)
         self.characters = Counter("characters", "Characters translated", **named)
+        self.cache_hits = Counter("cache_hits", "Sentences that were remembered", **named)
         self.batch_sentences = Histogram(
             "batch_sentences", "Sentences that travelled together", buckets=(1, 2, 4, 8, 16, 32, 64, 128), **named
         )

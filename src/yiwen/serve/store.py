@@ -21,6 +21,7 @@ import sqlalchemy as sa
 
 from yiwen.errors import ConfigError, MissingDependencyError
 from yiwen.serve.config import ServeConfig
+from yiwen.serve.errors import database_says
 from yiwen.serve.metrics import LOG
 
 ANYBODY: Final = ""
@@ -228,7 +229,7 @@ class Store:
         try:
             self.sync()
         except sa.exc.SQLAlchemyError as error:  # a database that is away for a while costs nothing that is counted
-            LOG.error("database", extra={"problem": type(error).__name__})
+            LOG.error("database", extra={"problem": database_says(error)})
             return False
         return True
 
@@ -277,9 +278,8 @@ def _told() -> Iterator[None]:
         driver = "'psycopg[binary]'" if error.name in (None, "psycopg") else error.name
         raise MissingDependencyError(f"the database needs {driver}: pip install {driver}") from error
     except (sa.exc.SQLAlchemyError, OSError, ValueError) as error:  # a port that is no number is a ValueError
-        shown = str(getattr(error, "orig", error)).split("\n")[0]
         raise ConfigError(
-            f"the database cannot be used ({shown}); give a URL such as sqlite:///keys.sqlite or "
+            f"the database cannot be used ({database_says(error)}); give a URL such as sqlite:///keys.sqlite or "
             "postgresql+psycopg://user@host/name, and end what holds it locked"
         ) from error
 
