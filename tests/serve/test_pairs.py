@@ -653,8 +653,7 @@ def test_a_correction_for_which_the_disk_has_no_room_is_refused_with_the_reason(
     body = {"source": "en", "target": "de", "source_text": "Deti.", "translation": "x", "correction": "Reta."}
     with running(service_of(tmp_path, exported_bundle)) as address:
         refused = ask_json(address, "/v1/corrections", body)
-    why = "the service cannot write to its disk (No space left on device)"
-    message = f"{why}; tell whoever runs it, and send this again later"
+    message = "the disk takes nothing (No space left on device); tell whoever runs the service"
     assert (refused.status, refused.json) == (507, {"error": message, "code": "disk"})
     (line,) = [record for record in caplog.records if record.message == "disk"]
     assert line.__dict__["problem"] == "[Errno 28] No space left on device"
@@ -673,7 +672,7 @@ def test_a_correction_that_may_not_be_written_is_refused_with_the_reason(
     body = {"source": "en", "target": "de", "source_text": "Deti.", "translation": "x", "correction": "Reta."}
     with running(service_of(tmp_path, exported_bundle)) as address:
         refused = ask_json(address, "/v1/corrections", body)
-    message = f"the service cannot write to its disk ({reason}); tell whoever runs it, and send this again later"
+    message = f"the disk takes nothing ({reason}); tell whoever runs the service"
     assert (refused.status, refused.json) == (507, {"error": message, "code": "disk"})
 
 

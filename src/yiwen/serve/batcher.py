@@ -131,8 +131,7 @@ class SharedEngine:
         n_replicas = getattr(engine, "replicas", 0)
         self._alone: Any = nullcontext() if n_replicas else threading.Lock()
         # No more than replicas: a batch that is put together while all of them compute is a smaller one.
-        names = [f"batches-{i}" for i in range(max(1, n_replicas))]
-        self._threads = [threading.Thread(target=self._work, name=name, daemon=True) for name in names]
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(max(1, n_replicas))]
         for thread in self._threads:
             thread.start()
 

@@ -44,8 +44,7 @@ def refusal_of(error: Exception, request_id: str | None) -> ApiError:
         # Corrections are written there.
         case OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EROFS | errno.EACCES | errno.EPERM | errno.EIO):
             LOG.exception("disk", extra={"problem": str(error)})
-            why = f"the service cannot write to its disk ({error.strerror})"
-            return ApiError(507, "disk", f"{why}; tell whoever runs it, and send this again later")
+            return ApiError(507, "disk", f"the disk takes nothing ({error.strerror}); tell whoever runs the service")
     LOG.exception("failed", extra={"request_id": request_id})
     return ApiError(500, "internal", "something failed here; the log of the service says where")
 

@@ -160,12 +160,11 @@ class Service:
         Raises:
             ApiError: 413, naming the limit.
         """
-        config = self.config
         longest, total = max(map(len, texts), default=0), sum(map(len, texts))
         for value, limit, what in (
-            (len(texts), config.max_texts, "texts in a request"),
-            (longest, config.max_text_chars, "characters in a text"),
-            (total, config.max_request_chars, "characters in a request"),
+            (len(texts), self.config.max_texts, "texts in a request"),
+            (longest, self.config.max_text_chars, "characters in a text"),
+            (total, self.config.max_request_chars, "characters in a request"),
         ):
             if value > limit:
                 raise ApiError(413, "too_long", f"{value} {what}, the limit is {limit}; send less at a time")

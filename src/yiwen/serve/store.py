@@ -177,7 +177,6 @@ class Store:
         """Write usage; read keys, and what other processes have counted. What cannot be written is kept."""
         # First: what keeps usage from being written keeps no revoked key alive.
         self._by_hash = {key.sha256: key for key in self.all_keys() if key.revoked is None}
-        this_month = _now()[:7]
         with self._lock:
             unwritten = {usage: characters for usage, characters in self._unwritten.items() if characters}
         with self._database.begin() as connection:
@@ -186,7 +185,7 @@ class Store:
                 more = _usage.update().where(is_it).values(characters=_usage.c.characters + characters)
                 if not connection.execute(more).rowcount:
                     connection.execute(_usage.insert().values(key_id=key_id, month=month, characters=characters))
-            rows = connection.execute(_usage.select().where(_usage.c.month == this_month))
+            rows = connection.execute(_usage.select().where(_usage.c.month == _now()[:7]))
             used = {(row.key_id, row.month): row.characters for row in rows}
         with self._lock:
             self._used = used
