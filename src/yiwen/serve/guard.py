@@ -80,9 +80,6 @@ class Guard:
             await answer(scope, receive_noted, send_guarded)
         except Gone:
             pass
-        except RuntimeError as error:  # uvloop's, where it has cut the caller off and uvicorn does not know yet
-            if "handler is closed" not in str(error):
-                raise
         except asyncio.CancelledError:
             if not self.service.is_draining:  # else the server cut it at the end of drain_s, and says so itself
                 raise
