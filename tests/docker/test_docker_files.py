@@ -92,11 +92,23 @@ def test_services_are_open_to_this_machine_alone() -> None:
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", [])), name
 
 
-def test_a_service_that_is_stopped_while_it_loads_has_not_failed() -> None:
-    """systemd takes the signal for a good end, and not the status with which commands tell it."""
+@pytest.fixture
+def unit() -> ConfigParser:
     unit = ConfigParser(interpolation=None, strict=False)
     unit.read(DOCKER / "yiwen.service", encoding="utf-8")
+    return unit
+
+
+def test_a_service_that_is_stopped_while_it_loads_has_not_failed(unit: ConfigParser) -> None:
+    """systemd takes the signal for a good end, and not the status with which commands tell it."""
     assert unit["Service"]["SuccessExitStatus"] == str(128 + signal.SIGTERM)
+
+
+def test_a_service_whose_database_is_not_there_yet_is_started_for_as_long_as_it_takes(unit: ConfigParser) -> None:
+    """Where systemd counts five starts within ten seconds, it makes no sixth one."""
+    assert "StartLimitIntervalSec" not in unit["Unit"]
+    assert unit["Service"]["Restart"] == "on-failure"
+    assert 10 / float(unit["Service"]["RestartSec"]) < 5
 
 
 def test_the_service_answers_to_local_names_alone_and_has_the_time_to_end() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import math
 import random
 import sys
@@ -322,8 +323,8 @@ def test_one_callers_fault_is_nobody_elses() -> None:
 
 
 def test_a_sentence_asked_for_again_is_remembered_with_its_rules() -> None:
-    engine = Echo()
-    cache = Cache(1_000_000)
+    engine, hits = Echo(), itertools.count()
+    cache = Cache(1_000_000, on_hit=hits.__next__)
     callers = SharedEngine(engine, max_tokens=1000, cache=cache, observe=lambda n: None)
     first = callers.search([(1, 2), (3,)], config=GREEDY)
     assert callers.search([(3,), (1, 2)], config=GREEDY) == first[::-1]
@@ -331,7 +332,7 @@ def test_a_sentence_asked_for_again_is_remembered_with_its_rules() -> None:
     assert callers.search([(3,)], config=BEAM)[0][0].score == 3.0, "other rules are another question"
     assert callers.search([(3,)], config=GREEDY, prefixes=[(5,)])[0][0].ids == (5, 3), "and so is a prefix"
     assert len(engine.batches) == 3
-    assert cache.n_hits == 2
+    assert next(hits) == 2
     for with_scores in (False, True, False, True):
         scored = callers.search([(4,)], config=GREEDY, with_scores=with_scores)[0][0].score
         assert scored == 1.0 if with_scores else math.isnan(scored)

@@ -81,7 +81,7 @@ def test_deepl_documents(keyed: tuple[Service, str, str], lone: Translator, tmp_
     stolen = deepl.DocumentHandle(handle.document_id, "0" * 64)
     with pytest.raises(deepl.DeepLException, match="the document key is not that of this document"):
         client.translate_document_get_status(stolen)
-    with pytest.raises(deepl.DeepLException, match=r"'\.exe' is not a known kind of document; send "):
+    with pytest.raises(deepl.DeepLException, match=r"'\.exe' is no known document; send "):
         client.translate_document_upload(b"MZ", target_lang="DE", filename="virus.exe")
 
 

@@ -32,7 +32,7 @@ from yiwen.errors import ConfigError, MissingDependencyError
 from yiwen.serve import api_deepl
 from yiwen.serve.call import Call
 from yiwen.serve.config import ServeConfig
-from yiwen.serve.errors import ApiError, Gone
+from yiwen.serve.errors import ApiError, Gone, database_says
 from yiwen.serve.service import Service
 from yiwen.serve.store import ANYBODY, Store, open_store
 
@@ -230,6 +230,16 @@ def test_rates_hold_for_a_key_and_for_an_address(exported_bundle: Path, tmp_path
         assert ask(address, request("/live", method="GET")).status == 200
 
 
+def test_whoever_watches_sees_what_the_database_has_not_counted(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    monkeypatch.setattr(service.store, "_try_sync", lambda: False)
+    with running(service) as address:
+        assert ask(address, request(T, translation("a" * 13))).status == 200
+        assert "\nyiwen_unwritten_characters 13.0\n" in httpx.get(f"{address}/metrics").text
+
+
 def test_who_needs_no_key_is_told_of_no_limit_that_could_be_reached(address: str) -> None:
     """DeepL's clients want a number, and stop where it is reached."""
     assert ask(address, request("/v2/usage", method="GET")).json["character_limit"] == 10**12
@@ -368,6 +378,19 @@ def test_a_database_that_is_locked_at_the_end_is_tried_again(tmp_path: Path, mon
     with locked(tmp_path / "keys.sqlite"):
         lost.close()
     assert lost.n_unwritten == 7
+
+
+def test_the_log_says_why_a_database_cannot_be_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "keys.sqlite"
+    store = Store(f"sqlite:///{file}?timeout=0.01")
+    store.charge(ANYBODY, 5)
+    with locked(file):
+        store._try_sync()
+    file.unlink()
+    store._try_sync()
+    told = [record.__dict__["problem"] for record in caplog.records]
+    assert told == ["database is locked", "no such table: yiwen_keys"]
+    assert database_says(OperationalError("", {}, ValueError("duplicate key\nDETAIL: (ann)"))) == "duplicate key"
 
 
 def test_what_one_key_has_used_does_not_hide_what_another_gets_back(store: Store) -> None:
@@ -538,7 +561,7 @@ def test_a_key_that_was_made_is_shown_also_where_the_database_is_locked_then(
     ("error", "status", "shown"),
     [
         (DataError("", {}, ValueError("no NUL")), 400, "the database takes no such text (no NUL); send another"),
-        (OperationalError("", {}, ValueError("gone")), 503, "the database is away or locked; ask again later"),
+        (OperationalError("", {}, ValueError("gone")), 503, "the database cannot be used now; ask again later"),
     ],
 )
 def test_what_the_database_says_of_a_request_is_told(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import shutil
@@ -652,10 +653,27 @@ def test_a_correction_for_which_the_disk_has_no_room_is_refused_with_the_reason(
     body = {"source": "en", "target": "de", "source_text": "Deti.", "translation": "x", "correction": "Reta."}
     with running(service_of(tmp_path, exported_bundle)) as address:
         refused = ask_json(address, "/v1/corrections", body)
-    message = "the service's disk is full; tell whoever runs it, and send this again later"
+    message = "the disk takes nothing (No space left on device); tell whoever runs the service"
     assert (refused.status, refused.json) == (507, {"error": message, "code": "disk"})
     (line,) = [record for record in caplog.records if record.message == "disk"]
     assert line.__dict__["problem"] == "[Errno 28] No space left on device"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"), [(errno.EROFS, "Read-only file system"), (errno.EACCES, "Permission denied")]
+)
+def test_a_correction_that_may_not_be_written_is_refused_with_the_reason(
+    code: int, reason: str, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object) -> None:
+        raise OSError(code, reason, "corrections.en-de.tsv")
+
+    monkeypatch.setattr("yiwen.serve.api_v1._append", refuse)
+    body = {"source": "en", "target": "de", "source_text": "Deti.", "translation": "x", "correction": "Reta."}
+    with running(service_of(tmp_path, exported_bundle)) as address:
+        refused = ask_json(address, "/v1/corrections", body)
+    message = f"the disk takes nothing ({reason}); tell whoever runs the service"
+    assert (refused.status, refused.json) == (507, {"error": message, "code": "disk"})
 
 
 @pytest.mark.parametrize(("written", "code"), [("zh", "zh-Hant"), ("ZH-CN", "zh-Hans"), ("en_GB.UTF-8", "en")])

@@ -294,7 +294,7 @@ def test_two_models_of_one_pair_are_refused(
 ) -> None:
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path))
     assert main(["serve", str(exported_bundle), str(exported_bundle), "--port", "0"]) == 2
-    assert "both translate en to de; give one of them" in capsys.readouterr().err
+    assert "both translate en to de; give one" in capsys.readouterr().err
 
 
 def test_without_its_packages_the_command_names_the_cure(

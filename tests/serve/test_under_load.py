@@ -114,9 +114,23 @@ def test_whoever_watches_sees_what_is_under_way_what_waits_and_what_is_remembere
         slow.may_go.set()
         assert [computed.result().status, waiting.result().status] == [200, 200]
         assert ask(address, request(T, translation(TEXT))).status == 200
-        assert shown("running_requests", "waiting_tokens", "cache_hits") == [0, 0, 1]
+        assert shown("running_requests", "waiting_tokens", "cache_hits_total") == [0, 0, 1]
         assert shown("cache_bytes", "batch_sentences_count") == [watched.cache.n_bytes, 2]
         assert shown('request_seconds_count{path="/v1/translate"}', "batch_sentences_sum") == [3, 2]
+
+
+def test_a_request_for_which_the_system_has_no_thread_takes_no_place(
+    service: Callable[..., Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    short_of_threads = service(queue_requests=1)
+    with running(short_of_threads) as address:
+        with monkeypatch.context() as patch:
+            patch.setattr(short_of_threads._threads, "submit", refuse)
+            assert [ask(address, request(T, translation(TEXT))).status for _ in range(2)] == [500, 500]
+        assert ask(address, request(T, translation(TEXT))).status == 200
 
 
 def test_a_request_that_the_end_does_not_wait_for_is_told(service: Callable[..., Service]) -> None:
@@ -276,7 +290,9 @@ def test_what_comes_too_slowly_is_told_so(service: Callable[..., Service]) -> No
     assert (late.headers["content-type"], late.headers["connection"]) == ("application/json", "close")
 
 
-def test_who_does_not_read_the_answer_is_cut_off(service: Callable[..., Service]) -> None:
+def test_who_does_not_read_the_answer_is_cut_off_and_no_error_is_logged(
+    service: Callable[..., Service], caplog: pytest.LogCaptureFixture
+) -> None:
     with running(service(receive_s=1.0, keep_alive_s=1)) as address:
         n = size(5, long=50)
         socks = []
@@ -301,6 +317,7 @@ def test_who_does_not_read_the_answer_is_cut_off(service: Callable[..., Service]
         assert httpx.get(f"{address}/live").status_code == 200
         for sock in socks:
             sock.close()
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
     noted("S2", f"{n} callers who read nothing of 60 answers", still_open=0)
 
 

@@ -51,9 +51,9 @@ class Overloaded(YiwenError):
 class Cache:
     """What was searched before, least recently used out first, bounded by bytes. Safe for threads."""
 
-    def __init__(self, max_bytes: int) -> None:
-        self.n_bytes = self.n_hits = 0
-        self._max_bytes = max_bytes
+    def __init__(self, max_bytes: int, *, on_hit: Callable[[], object] = lambda: None) -> None:
+        self.n_bytes = 0
+        self._max_bytes, self._on_hit = max_bytes, on_hit
         self._found: OrderedDict[Hashable, tuple[Found, int]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -63,7 +63,7 @@ class Cache:
             if key not in self._found:
                 return None
             self._found.move_to_end(key)
-            self.n_hits += 1
+            self._on_hit()
             return self._found[key][0]
 
     def put(self, key: Hashable, found: Found, *, n_ids: int) -> None:
@@ -131,8 +131,7 @@ class SharedEngine:
         n_replicas = getattr(engine, "replicas", 0)
         self._alone: Any = nullcontext() if n_replicas else threading.Lock()
         # No more than replicas: a batch that is put together while all of them compute is a smaller one.
-        names = [f"batches-{i}" for i in range(max(1, n_replicas))]
-        self._threads = [threading.Thread(target=self._work, name=name, daemon=True) for name in names]
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(max(1, n_replicas))]
         for thread in self._threads:
             thread.start()
 

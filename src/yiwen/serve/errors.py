@@ -39,13 +39,19 @@ def refusal_of(error: Exception, request_id: str | None) -> ApiError:
         case sa.exc.DataError():
             return ApiError(400, "invalid", f"the database takes no such text ({error.orig}); send another")
         case sa.exc.SQLAlchemyError():
-            LOG.error("database", extra={"problem": type(error).__name__})
-            return ApiError(503, "database", "the database is away or locked; ask again later", retry_after_s=5)
-        case OSError(errno=errno.ENOSPC | errno.EDQUOT):  # corrections are written there
+            LOG.error("database", extra={"problem": database_says(error)})
+            return ApiError(503, "database", "the database cannot be used now; ask again later", retry_after_s=5)
+        # Corrections are written there.
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EROFS | errno.EACCES | errno.EPERM | errno.EIO):
             LOG.exception("disk", extra={"problem": str(error)})
-            return ApiError(507, "disk", "the service's disk is full; tell whoever runs it, and send this again later")
+            return ApiError(507, "disk", f"the disk takes nothing ({error.strerror}); tell whoever runs the service")
     LOG.exception("failed", extra={"request_id": request_id})
     return ApiError(500, "internal", "something failed here; the log of the service says where")
+
+
+def database_says(error: Exception) -> str:
+    """Why a database fails, in its first line: what follows may hold a row."""
+    return str(getattr(error, "orig", error)).split("\n")[0]
 
 
 def listed(names: Sequence[str]) -> str:

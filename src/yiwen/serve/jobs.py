@@ -135,8 +135,7 @@ class Jobs:
         src, tgt = pairs.code(src), pairs.code(tgt)  # what a document says it is in, too
         job = Job(call=call, filename=upload.filename, data=upload.file, src=src, tgt=tgt, glossary=glossary)
         if job.suffix not in formats():
-            known = f"send {' '.join(formats())}"
-            raise ApiError(415, "document", f"{job.suffix[:20]!r} is not a known kind of document; {known}")
+            raise ApiError(415, "document", f"{job.suffix[:20]!r} is no known document; send {' '.join(formats())}")
         if self._max_documents == 0:
             raise ApiError(403, "documents", "no documents are translated here; send texts")
         self._make_room(call.owner)

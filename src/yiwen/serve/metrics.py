@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from pydantic_core import to_json
 
 LOG: Final = logging.getLogger("yiwen.serve")
 _SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128)
 _OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
@@ -27,9 +27,8 @@ class Metrics:
         self.requests = Counter("requests", "Requests answered", ["path", "status"], **named)
         self.seconds = Histogram("request_seconds", "Time to the end of an answer", ["path"], buckets=_SECONDS, **named)
         self.characters = Counter("characters", "Characters translated", **named)
-        self.batch_sentences = Histogram(
-            "batch_sentences", "Sentences that travelled together", buckets=(1, 2, 4, 8, 16, 32, 64, 128), **named
-        )
+        self.cache_hits = Counter("cache_hits", "Sentences that were remembered", **named)
+        self.batch_sentences = Histogram("batch_sentences", "Sentences of a batch", buckets=_SIZES, **named)
 
     def watch(self, name: str, meaning: str, value: Callable[[], float]) -> None:
         """Show a value that is looked up when somebody asks."""
@@ -59,7 +58,7 @@ class JsonLines(logging.Formatter):
 
 def log_to_stderr() -> None:
     """Send the service's log, and that of its server, to stderr."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler()  # which is stderr
     handler.setFormatter(JsonLines())
     levels = {"yiwen.serve": logging.INFO, "uvicorn.error": logging.WARNING, "python_multipart": logging.ERROR}
     for name, level in levels.items():

@@ -150,8 +150,7 @@ class Pairs:
             translator = Translator.load(folder, **options)
             pair = (canonical(translator.src_lang), canonical(translator.tgt_lang))
             if twin := direct.get(pair):
-                two = f"{twin.bundle.folder} and {folder}"
-                raise ConfigError(f"{two} both translate {' to '.join(pair)}; give one of them")
+                raise ConfigError(f"{twin.bundle.folder} and {folder} both translate {' to '.join(pair)}; give one")
             direct[pair] = translator
         for translator in direct.values():
             translator.engine = share(translator.engine)

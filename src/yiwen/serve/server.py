@@ -35,9 +35,8 @@ def listen(config: ServeConfig) -> socket.socket:
         family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
         return socket.create_server((config.host, config.port), family=family, backlog=1024)
     except OSError as error:
-        where, why = f"{config.host} port {config.port}", error.strerror or error
         remedy = "choose another --port, or give an address of this machine as --host"
-        raise ConfigError(f"cannot listen on {where} ({why}); {remedy}") from error
+        raise ConfigError(f"cannot listen on {config.host} port {config.port} ({error.strerror}); {remedy}") from error
 
 
 def make_server(service: Service) -> uvicorn.Server:
@@ -105,6 +104,7 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
         """uvicorn knows no deadline for what arrives (its issue 157): this one holds for head and body together."""
 
         _last = b""  # a refusal, after which nothing is read any more
+        _running: Any = None  # the request that is answered, where `cycle` is the one that came last
         _n_head = 0  # bytes of a request that are no body: heads, trailers, what a chunk says besides its size
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -153,7 +153,12 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
         def connection_lost(self, exc: Exception | None) -> None:
             for timer in self._timers.values():
                 timer.cancel()
+            self.cycle = self._running  # which uvicorn would not tell: it would go on, and meet a closed socket
             super().connection_lost(exc)
+
+        def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+            self._running = cycle
+            super()._start_asgi_task(cycle, app)
 
         def pause_writing(self) -> None:
             super().pause_writing()

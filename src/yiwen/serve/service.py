@@ -51,7 +51,7 @@ class Service:
         self._asked: OrderedDict[str, list[float]] = OrderedDict()  # when, in the last minute; who came last, last
         self.metrics = Metrics()
         self.jobs = Jobs(config.max_documents)
-        self.cache = Cache(config.cache_bytes)
+        self.cache = Cache(config.cache_bytes, on_hit=self.metrics.cache_hits.inc)
         observe = self.metrics.batch_sentences.observe
         share = partial(SharedEngine, max_tokens=config.queue_tokens, cache=self.cache, observe=observe)
         self._pairs_of = partial(pairs_of, share=share)
@@ -68,7 +68,7 @@ class Service:
         watch("running_requests", "Requests under way", lambda: self.n_running)
         watch("waiting_tokens", "Subwords that wait for an engine", lambda: sum(e.n_tokens for e in self.pairs.engines))
         watch("cache_bytes", "Memory that remembered translations take", lambda: self.cache.n_bytes)
-        watch("cache_hits", "Sentences that were remembered", lambda: self.cache.n_hits)
+        watch("unwritten_characters", "Characters that the database has not counted", lambda: self.store.n_unwritten)
 
     def reload(self) -> None:
         """Open the bundles again, as they are now; where one is broken, those of before stay.
@@ -127,8 +127,8 @@ class Service:
             busy = f"{self.n_running} requests are under way, which is the limit"
             raise ApiError(429, "overloaded", f"{busy}; ask again later", retry_after_s=1)
         stop, deadline_s = StopFlag(), self.config.deadline_s
-        self.n_running += 1
         future = asyncio.get_running_loop().run_in_executor(self._threads, work, stop)
+        self.n_running += 1
         future.add_done_callback(self._leave)
         leaving = None
         try:
@@ -160,12 +160,11 @@ class Service:
         Raises:
             ApiError: 413, naming the limit.
         """
-        config = self.config
         longest, total = max(map(len, texts), default=0), sum(map(len, texts))
         for value, limit, what in (
-            (len(texts), config.max_texts, "texts in a request"),
-            (longest, config.max_text_chars, "characters in a text"),
-            (total, config.max_request_chars, "characters in a request"),
+            (len(texts), self.config.max_texts, "texts in a request"),
+            (longest, self.config.max_text_chars, "characters in a text"),
+            (total, self.config.max_request_chars, "characters in a request"),
         ):
             if value > limit:
                 raise ApiError(413, "too_long", f"{value} {what}, the limit is {limit}; send less at a time")

@@ -21,6 +21,7 @@ import sqlalchemy as sa
 
 from yiwen.errors import ConfigError, MissingDependencyError
 from yiwen.serve.config import ServeConfig
+from yiwen.serve.errors import database_says
 from yiwen.serve.metrics import LOG
 
 ANYBODY: Final = ""
@@ -176,7 +177,6 @@ class Store:
         """Write usage; read keys, and what other processes have counted. What cannot be written is kept."""
         # First: what keeps usage from being written keeps no revoked key alive.
         self._by_hash = {key.sha256: key for key in self.all_keys() if key.revoked is None}
-        this_month = _now()[:7]
         with self._lock:
             unwritten = {usage: characters for usage, characters in self._unwritten.items() if characters}
         with self._database.begin() as connection:
@@ -185,7 +185,7 @@ class Store:
                 more = _usage.update().where(is_it).values(characters=_usage.c.characters + characters)
                 if not connection.execute(more).rowcount:
                     connection.execute(_usage.insert().values(key_id=key_id, month=month, characters=characters))
-            rows = connection.execute(_usage.select().where(_usage.c.month == this_month))
+            rows = connection.execute(_usage.select().where(_usage.c.month == _now()[:7]))
             used = {(row.key_id, row.month): row.characters for row in rows}
         with self._lock:
             self._used = used
@@ -228,7 +228,7 @@ class Store:
         try:
             self.sync()
         except sa.exc.SQLAlchemyError as error:  # a database that is away for a while costs nothing that is counted
-            LOG.error("database", extra={"problem": type(error).__name__})
+            LOG.error("database", extra={"problem": database_says(error)})
             return False
         return True
 
@@ -277,9 +277,8 @@ def _told() -> Iterator[None]:
         driver = "'psycopg[binary]'" if error.name in (None, "psycopg") else error.name
         raise MissingDependencyError(f"the database needs {driver}: pip install {driver}") from error
     except (sa.exc.SQLAlchemyError, OSError, ValueError) as error:  # a port that is no number is a ValueError
-        shown = str(getattr(error, "orig", error)).split("\n")[0]
         raise ConfigError(
-            f"the database cannot be used ({shown}); give a URL such as sqlite:///keys.sqlite or "
+            f"the database cannot be used ({database_says(error)}); give a URL such as sqlite:///keys.sqlite or "
             "postgresql+psycopg://user@host/name, and end what holds it locked"
         ) from error
 
