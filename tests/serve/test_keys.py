@@ -600,11 +600,10 @@ def test_a_database_that_hangs_keeps_nobody_from_the_page(
         assert {answer.result().status_code for answer in answers} == {200}
 
 
-@pytest.mark.parametrize("work", ["_described", "_tsv"])
-def test_what_takes_long_for_long_glossaries_holds_up_nobody_else(
-    work: str, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_long_table_of_a_glossary_holds_up_nobody_else(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done, own = [], getattr(api_deepl, work)
+    done, own = [], api_deepl._tsv
 
     def beside_the_event_loop(given: Any) -> Any:
         with pytest.raises(RuntimeError, match="no running event loop"):
@@ -612,14 +611,24 @@ def test_what_takes_long_for_long_glossaries_holds_up_nobody_else(
         done.append(given)
         return own(given)
 
-    monkeypatch.setattr(api_deepl, work, beside_the_event_loop)
+    monkeypatch.setattr(api_deepl, "_tsv", beside_the_event_loop)
     new = {"name": "a", "source_lang": "en", "target_lang": "de", "entries": "Deti,Reta", "entries_format": "csv"}
     with running(service_of(tmp_path, exported_bundle)) as address, httpx.Client(base_url=address, timeout=60) as http:
         kept = http.post("/v2/glossaries", json=new).json()
         assert kept["entry_count"] == 1
         assert http.get(f"/v2/glossaries/{kept['glossary_id']}").json() == kept
         assert http.get("/v2/glossaries").json() == {"glossaries": [kept]}
-    assert len(done) == {"_described": 3, "_tsv": 1}[work]
+    assert done == ["Deti,Reta"]
+
+
+def test_the_list_of_glossaries_is_read_without_their_terms(tmp_path: Path) -> None:
+    """A hundred of a megabyte would be read for it, by anybody where no key is needed."""
+    store = Store(f"sqlite:///{tmp_path}/keys.sqlite")
+    for entries in ("a\tb", "c\td\ne\tf\ng\th"):
+        assert store.add_glossary(owner="", most=2, name="n", source_lang="en", target_lang="de", entries=entries)
+    assert [each.n_terms for each in store.glossaries("")] == [1, 3]
+    assert not any("entries" in each._fields for each in store.glossaries(""))
+    store.close()
 
 
 def test_a_key_may_stand_in_the_body_behind_a_proxy_that_asks_for_a_password(keyed: tuple[Service, str]) -> None:
@@ -706,7 +715,8 @@ def test_a_database_of_an_older_version_still_opens(tmp_path: Path, monkeypatch:
     key = store.find("yw_secret")
     assert key is not None
     assert (key.id, key.characters_per_month, key.requests_per_minute, store.used(key.id)) == ("3f9a0c1e", 500, 7, 5)
-    assert [each.entries for each in store.glossaries(key.id)] == ["dog\tHund"]
+    assert [each.entries for each in store.glossaries(key.id, "ab")] == ["dog\tHund"]
+    assert [each.n_terms for each in store.glossaries(key.id)] == [1]
     store.close()
 
 

@@ -53,6 +53,9 @@ _glossaries = _table(
     "glossaries", "id", id=_WORD, owner=_WORD, name=_WORD, source_lang=_WORD, target_lang=_WORD, entries=sa.Text,
     created=_WORD,
 )  # fmt: skip
+_ON_ONE_LINE: Final = sa.func.replace(_glossaries.c.entries, "\n", "")
+_N_TERMS: Final = (1 + sa.func.length(_glossaries.c.entries) - sa.func.length(_ON_ONE_LINE)).label("n_terms")
+"""Counted where they lie: a hundred glossaries of a megabyte are too much to be read for that."""
 
 
 class Key(NamedTuple):
@@ -192,22 +195,24 @@ class Store:
             self._unwritten.subtract(unwritten)
 
     def add_glossary(self, *, owner: str, most: int, **fields: str) -> sa.Row[Any] | None:
-        """Keep a glossary: its name, source_lang, target_lang and entries (source, tab, target; a term a line).
+        """Keep a glossary: its name, source_lang, target_lang and entries (source, tab, target; a term a line,
+        no line without one).
 
         None, and nothing kept, where its owner has `most` of them.
         """
         kept = {"id": secrets.token_hex(16), "owner": owner, "created": _now(), **fields}
         count = sa.select(sa.func.count()).select_from(_glossaries).where(_glossaries.c.owner == owner)
         row = sa.select(*map(sa.literal, kept.values())).where(count.scalar_subquery() < most)
-        added = _glossaries.insert().from_select(list(kept), row).returning(*_glossaries.c)
+        added = _glossaries.insert().from_select(list(kept), row).returning(*_glossaries.c, _N_TERMS)
         with self._database.begin() as connection:
             if connection.dialect.name == "postgresql":  # or two at once count the same; SQLite locks for a statement
                 connection.execute(sa.text(f"LOCK TABLE {_glossaries.name} IN EXCLUSIVE MODE"))
             return connection.execute(added).one_or_none()
 
     def glossaries(self, owner: str, glossary_id: str | None = None) -> Sequence[sa.Row[Any]]:
-        """The glossaries of a key, oldest first; or the one of an id."""
-        statement = _glossaries.select().where(_glossaries.c.owner == owner)
+        """The glossaries of a key, oldest first, without their entries; or the one of an id, with them."""
+        shown = [column for column in _glossaries.c if glossary_id is not None or column.name != "entries"]
+        statement: sa.Select[Any] = sa.select(*shown, _N_TERMS).where(_glossaries.c.owner == owner)
         if glossary_id is not None:
             statement = statement.where(_glossaries.c.id == glossary_id)
         with self._database.connect() as connection:
