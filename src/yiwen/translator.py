@@ -184,7 +184,9 @@ class Translator:
         found = ask(self.engine, asked, forced, wanted, words=words, with_scores=with_scores, stop=stop)
         told = ask_for_terms(self._finder, asked, found, forced, wanted, reader=reader, target=target, stop=stop)
         found = [told.get(i, group) for i, group in enumerate(found)]
-        texts_of = [target.decode([h.ids for h in group[: config.mbr or config.n_best]]) for group in found]
+        shown = [group[: config.mbr or config.n_best] for group in found]
+        written = iter(target.decode([h.ids for group in shown for h in group]))
+        texts_of = [[*itertools.islice(written, len(group))] for group in shown]
         lacks = [partial(reader.lacks_term, stretch.reading) for stretch in asked]
         answers = [*map(partial(chosen, config=config), found, texts_of, lacks)]
         if checks:

@@ -144,8 +144,11 @@ def to_traditional(text: str) -> str:
 
 def in_script(text: str, lang: str) -> str:
     """Chinese as a language writes it (`zh-Hans`, `zh-Hant`), but for code; for other languages the text as it is."""
+    convert = {"zh-Hans": to_simplified, "zh-Hant": to_traditional}.get(canonical(lang))
+    if convert is None:
+        return text
     prose, spans = (text, []) if MASK in text else masked(text)  # a mask in it: no code is left
-    return unmasked({"zh-Hans": to_simplified, "zh-Hant": to_traditional}.get(canonical(lang), str)(prose), spans)
+    return unmasked(convert(prose), spans)
 
 
 def rewritten(text: str, lang: str) -> str:

@@ -21,6 +21,8 @@ _CERTAIN: Final = 0.99
 _OWN: Final = table()["own"]
 """Of scripts sharing characters with Chinese: the letters that Chinese has not, and how many of them a text must have
 for every other letter, and every Latin one, to be more than Chinese that quotes a word."""
+_COMMON: Final = {code: frozenset(words.split()) for code, words in table()["common"].items()}
+"""Words that are common in a language."""
 _NAMES: Final = {"nb": "no", "fil": "tl"}
 """What the model calls languages of ours."""
 
@@ -80,7 +82,7 @@ def is_in(prose: str, wanted: str, *, rather_than: str) -> bool:
             return _is_own(prose, here) and not _is_own(prose, there)
         return script_share(prose, here) >= (1.0 if here == "Latin" else 0.7)
     words = set(prose.lower().split())
-    one, other = (words & {*table()["common"].get(base(code), "").split()} for code in (rather_than, wanted))
+    one, other = (words & _COMMON.get(base(code), frozenset()) for code in (rather_than, wanted))
     if len(one - other) > len(other - one) or len(LETTER.findall(prose)) < _ENOUGH:
         return False
     ranked: list[tuple[str, float]] = _identifier().rank(prose)

@@ -63,6 +63,8 @@ def masked(text: str, more: Sequence[Place] = ()) -> tuple[str, list[str]]:
     found = [*more]
     if _HINT.search(text) or MASK in text:
         found += apart([(start, end, span.replace(MASK, "")) for start, end, span in places(SPAN, text)], more)
+    if not found:
+        return text, []
     found.sort()
     between = zip([0, *(end for _, end, _ in found)], [*(start for start, _, _ in found), len(text)], strict=True)
     return MASK.join(text[start:end] for start, end in between), [span for _, _, span in found]

@@ -87,7 +87,7 @@ class Reader:
         is_said = bool(found) and not must and not LETTER.search(prose)  # by the glossary alone
         if not must and not is_said and (left := self._left_alone(text, line, prose)):
             return left
-        if not self.uses_symbols and not is_said:
+        if found and not self.uses_symbols and not is_said:
             prose, spans = masked(line)
         prose = rewritten(prose, self.src_lang)
         usual = recased(prose, self.subword, self.src_lang)
