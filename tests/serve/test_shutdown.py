@@ -286,6 +286,7 @@ def test_connections_are_kept_and_the_end_waits_as_long_as_was_set(exported_bund
     service = service_of(tmp_path, exported_bundle, keep_alive_s=7, drain_s=11)
     server = make_server(service)
     assert (server.config.timeout_keep_alive, server.config.timeout_graceful_shutdown) == (7, 11)
+    assert service.store._thread.is_alive(), "from now on usage is written and keys are read every second"
     service.close()
 
 
