@@ -21,7 +21,7 @@ import pytest
 from made_text import contents, pair, run, texts, write
 
 from yiwen.data import pipeline
-from yiwen.data.corpus import Block, CorpusConfig
+from yiwen.data.corpus import Block, CorpusConfig, Targets
 from yiwen.data.prepare import DataConfig, _progress, prepare
 from yiwen.data.stages import CleanTask, clean_block
 from yiwen.data.store import Store, TextPairs, mapped
@@ -495,9 +495,12 @@ def test_split_off_pairs_are_no_longer_than_what_is_trained_on(tmp_path: Path) -
         assert {*zip(kept.src, kept.tgt, strict=True)} <= {*pairs}
 
 
-def test_a_pair_may_have_max_tokens_with_its_eos_and_no_more_wherever_it_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("targets", ["text", "read"])
+def test_a_pair_may_have_max_tokens_with_its_eos_and_no_more_wherever_it_is_read(
+    targets: Targets, tmp_path: Path
+) -> None:
     corpus = write(tmp_path, "a", [pair(n) for n in range(97)])
-    settings: dict[str, Any] = {"valid_pairs": 9, "test_pairs": 9}
+    settings: dict[str, Any] = {"valid_pairs": 9, "test_pairs": 9, "targets": targets}
     whole = Store.open(run(tmp_path, corpus, **settings).folder)
     sides = map(whole.source.encode, whole.valid.normalised("en"))
     lengths = [max(map(len, both)) + 1 for both in zip(*sides, strict=True)]

@@ -290,6 +290,16 @@ def test_connections_are_kept_and_the_end_waits_as_long_as_was_set(exported_bund
     service.close()
 
 
+def test_a_second_signal_waits_for_nobody(exported_bundle: Path, tmp_path: Path) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    server = make_server(service)
+    server.handle_exit(signal.SIGTERM, None)
+    assert (service.is_draining, server.force_exit) == (True, False)
+    server.handle_exit(signal.SIGINT, None)
+    assert (server.should_exit, server.force_exit) == (True, True)
+    service.close()
+
+
 def test_two_models_of_one_pair_are_refused(
     exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
