@@ -358,6 +358,14 @@ def test_a_long_body_in_tiny_chunks_is_read_and_so_is_what_follows(size: int, n_
             assert read_answer(sock).status == 200
 
 
+def test_a_connection_may_be_in_use_for_longer_than_a_request_may_take_to_come(serve: Callable[..., str]) -> None:
+    with connect(serve(receive_s=0.5)) as sock:
+        for _ in range(3):
+            sock.sendall(request("/live", method="GET"))
+            assert read_answer(sock).status == 200
+            time.sleep(0.3)
+
+
 def test_heads_of_one_connection_are_not_added_up(address: str) -> None:
     with connect(address) as sock:
         for _ in range(5):
