@@ -100,6 +100,13 @@ def test_a_translator_is_judged_by_each_token_and_each_line_whatever_shares_its_
     assert found.scores["chrf"] == pytest.approx(sacrebleu.corpus_chrf(expected, [ref]).score)
 
 
+def test_lines_whose_source_is_blank_are_no_text_to_validate_with(tmp_path: Path) -> None:
+    store = small_store(tmp_path)
+    store.valid = TextPairs(["", " "], ["Nichts.", "Text."])
+    with pytest.raises(DataError, match="there is no validation text"):
+        ValidationSet(store, TrainingConfig(), max_len=61)
+
+
 @pytest.mark.parametrize("longer", ["source", "reference"])
 def test_a_line_that_is_too_long_on_either_side_is_named(tmp_path: Path, longer: str) -> None:
     store = small_store(tmp_path)
