@@ -285,9 +285,10 @@ def test_students_interval_holds_ninety_five_of_a_hundred_means(n: int) -> None:
 
 
 def test_without_a_first_row_nothing_is_compared(recipe: str) -> None:
-    cells = cells_of(recipe, {"a.x": "0"}, {"a.x": "1"})
-    rows = compared(cells, ["0: full", result_of(30.0)])
-    assert [(row.score, row.gain, row.error) for row in rows] == [(None, None, "0: full"), (30.0, None, "")]
+    cells = cells_of(recipe, {"a.x": "0"}, {"a.x": "1"}, {"a.x": "2"})
+    rows = compared(cells, ["0: full", result_of(30.0), result_of(31.0)])
+    found = [(row.score, row.gain, row.error) for row in rows]
+    assert found == [(None, None, "0: full"), (30.0, None, ""), (31.0, None, "")]
     assert "other" not in table(rows)
 
 
