@@ -309,6 +309,12 @@ def test_the_table_draws_gains_around_zero() -> None:
     assert worse.index("●") == zero - 15
 
 
+def test_where_no_row_gains_anything_all_stand_on_the_zero() -> None:
+    rows = [Row(name="a", n_runs=1, score=30.0), Row(name="b", n_runs=1, score=30.0, gain=(0.0, 0.0, 0.0))]
+    header, _, same = table(rows).split("\n")
+    assert same.index("●") == header.index("0")
+
+
 def test_the_command_prints_the_table_and_its_exit_code_tells_of_failures(run: Commands, recipe: str) -> None:
     settings = [part for setting in SHORT for part in ("--set", setting)]
     done = run("sweep", recipe, *settings, "--set", "model.dropout=0.1,0.2")
