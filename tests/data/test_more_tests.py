@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 from made_text import pair, run, write
@@ -48,6 +49,29 @@ def test_other_tests_make_another_store(tmp_path: Path) -> None:
     plain = fingerprint_of(data, tokenizer, base=tmp_path)
     other = DataConfig(src_lang="en", tgt_lang="xx", corpora=(corpus,), more_tests=(corpus,))
     assert fingerprint_of(other, tokenizer, base=tmp_path) != plain
+
+
+@pytest.mark.parametrize("given", ["valid", "test", "more_tests"])
+def test_another_column_of_held_out_text_makes_another_store(given: str, tmp_path: Path) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(9)])
+    (tmp_path / "t.tsv").write_text("src\ttgt\tother\nOne.\t.enO\tUn.\n", encoding="utf-8")
+    found = set()
+    for column in ("tgt", "other"):
+        held_out = CorpusConfig(path="t.tsv", tgt_column=column)
+        settings: Any = {given: (held_out,) if given == "more_tests" else held_out}
+        data = DataConfig(src_lang="en", tgt_lang="xx", corpora=(corpus,), **settings)
+        found.add(fingerprint_of(data, TokenizerConfig(), base=tmp_path))
+    assert len(found) == 2
+
+
+def test_another_version_of_what_learns_subwords_makes_another_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(9)])
+    data = DataConfig(src_lang="en", tgt_lang="xx", corpora=(corpus,))
+    before = fingerprint_of(data, TokenizerConfig(), base=tmp_path)
+    monkeypatch.setattr("sentencepiece.__version__", "7.11")
+    assert fingerprint_of(data, TokenizerConfig(), base=tmp_path) != before
 
 
 def test_entities_that_are_read_as_characters_make_another_store(tmp_path: Path) -> None:
