@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from made_text import pair, run, write
 
 from yiwen.data.config import DataConfig, more_tests
-from yiwen.data.corpus import CorpusConfig
+from yiwen.data.corpus import CorpusConfig, Targets
 from yiwen.data.fingerprint import fingerprint_of
 from yiwen.data.store import Store
 from yiwen.text.subword import TokenizerConfig
@@ -72,6 +73,22 @@ def test_another_version_of_what_learns_subwords_makes_another_store(
     before = fingerprint_of(data, TokenizerConfig(), base=tmp_path)
     monkeypatch.setattr("sentencepiece.__version__", "7.11")
     assert fingerprint_of(data, TokenizerConfig(), base=tmp_path) != before
+
+
+@pytest.mark.parametrize(
+    ("src_lang", "tgt_lang", "targets", "is_named"),
+    [("zh", "en", "text", True), ("en", "zh", "text", False), ("en", "zh", "read", True), ("en", "de", "read", False)],
+)
+def test_a_store_is_named_by_how_chinese_is_rewritten_where_it_is(
+    src_lang: str, tgt_lang: str, targets: Targets, is_named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others are still found when that changes."""
+    hashed: list[str] = []
+    dumps = json.dumps
+    monkeypatch.setattr("json.dumps", lambda value, **how: hashed.append(dumps(value, **how)) or hashed[-1])
+    data = DataConfig(src_lang=src_lang, tgt_lang=tgt_lang, corpora=(write(tmp_path, "train", [pair(1)]),))
+    fingerprint_of(data, TokenizerConfig(), base=tmp_path, targets=targets)
+    assert ["tw2s" in text for text in hashed] == [is_named]
 
 
 def test_entities_that_are_read_as_characters_make_another_store(tmp_path: Path) -> None:
