@@ -285,6 +285,16 @@ def test_a_file_without_pairs_is_refused() -> None:
     assert not Path("corpus.toml").exists()
 
 
+def test_a_hundred_pairs_are_enough_and_one_less_is_not() -> None:
+    def taken(n_pairs: int) -> int:
+        files = write(f"{n_pairs}.en", ENGLISH[:n_pairs]), write(f"{n_pairs}.zh", CHINESE[:n_pairs])
+        return new_recipe(files, src_lang="en", tgt_lang="zh")[1].n_pairs
+
+    assert taken(100) == 100
+    with pytest.raises(DataError, match="99 of 99 rows have text on both sides; training needs at least 100 pairs"):
+        taken(99)
+
+
 def test_a_file_in_another_encoding_is_told_with_what_mends_it() -> None:
     Path("corpus.tsv").write_text("".join(f"{src}\t{tgt}\n" for src, tgt in PAIRS), encoding="gb18030")
     with pytest.raises(DataError) as error:

@@ -285,9 +285,10 @@ def test_students_interval_holds_ninety_five_of_a_hundred_means(n: int) -> None:
 
 
 def test_without_a_first_row_nothing_is_compared(recipe: str) -> None:
-    cells = cells_of(recipe, {"a.x": "0"}, {"a.x": "1"})
-    rows = compared(cells, ["0: full", result_of(30.0)])
-    assert [(row.score, row.gain, row.error) for row in rows] == [(None, None, "0: full"), (30.0, None, "")]
+    cells = cells_of(recipe, {"a.x": "0"}, {"a.x": "1"}, {"a.x": "2"})
+    rows = compared(cells, ["0: full", result_of(30.0), result_of(31.0)])
+    found = [(row.score, row.gain, row.error) for row in rows]
+    assert found == [(None, None, "0: full"), (30.0, None, ""), (31.0, None, "")]
     assert "other" not in table(rows)
 
 
@@ -306,6 +307,12 @@ def test_the_table_draws_gains_around_zero() -> None:
     assert [line[zero] for line in (better, worse)] == ["│", "│"]
     assert zero < better.index("●") == zero + 10
     assert worse.index("●") == zero - 15
+
+
+def test_where_no_row_gains_anything_all_stand_on_the_zero() -> None:
+    rows = [Row(name="a", n_runs=1, score=30.0), Row(name="b", n_runs=1, score=30.0, gain=(0.0, 0.0, 0.0))]
+    header, _, same = table(rows).split("\n")
+    assert same.index("●") == header.index("0")
 
 
 def test_the_command_prints_the_table_and_its_exit_code_tells_of_failures(run: Commands, recipe: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from yiwen.data.corpus import CorpusConfig
+from yiwen.data.corpus import CorpusConfig, Targets
 from yiwen.data.prepare import DataConfig, Prepared, prepare
 from yiwen.data.store import Store
 from yiwen.stop import StopFlag
@@ -32,11 +32,11 @@ def write(folder: Path, name: str, pairs: list[tuple[str, str]]) -> CorpusConfig
 
 def run(
     folder: Path, *corpora: CorpusConfig, tokenizer: TokenizerConfig = SMALL, workers: int | None = None,
-    stop: StopFlag | None = None, root: str = "runs", **settings: object,
+    stop: StopFlag | None = None, root: str = "runs", targets: Targets = "text", **settings: object,
 ) -> Prepared:  # fmt: skip
     settings = {"valid_pairs": 0, "test_pairs": 0} | settings
     data = DataConfig(src_lang="en", tgt_lang="xx", corpora=corpora, **settings)  # type: ignore[arg-type]
-    return prepare(data, tokenizer, root=folder / root, base=folder, workers=workers, stop=stop)
+    return prepare(data, tokenizer, root=folder / root, base=folder, workers=workers, stop=stop, targets=targets)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

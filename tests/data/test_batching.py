@@ -59,6 +59,11 @@ def test_another_seed_or_epoch_is_another_order(change: dict[str, int]) -> None:
     assert flat(order(given, **change)) != flat(order(given))
 
 
+def test_the_second_epoch_of_a_run_is_not_the_first_of_a_run_with_the_next_seed() -> None:
+    given = random_lengths(211)
+    assert flat(order(given, seed=1, epoch=1)) != flat(order(given, seed=2, epoch=0))
+
+
 def test_another_text_is_another_order() -> None:
     given = random_lengths(211)
     other = Lengths(src=given.src, tgt=given.tgt, corpus=given.corpus, weights=given.weights, fingerprint="g")

@@ -120,12 +120,27 @@ def test_two_files_of_lines(tmp_path: Path) -> None:
     assert place(corpus_files(corpus, base=tmp_path), 3) == "a.en line 3"
 
 
-@pytest.mark.parametrize("lost", [1, 2, 3])
+@pytest.mark.parametrize("lost", [1, 2, 3, -1, -2])
 def test_unequal_sides_are_an_error_wherever_a_block_ends(tmp_path: Path, lost: int) -> None:
     (tmp_path / "a.en").write_bytes(b"x\n" * 6)
     (tmp_path / "a.zh").write_bytes(b"x\n" * (6 - lost))
     with pytest.raises(DataError, match=f"a.en has 6 lines and .*a.zh has {6 - lost}: they must be equal"):
         read(CorpusConfig(src="a.en", tgt="a.zh"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a.tsv.gz", "line 3"),
+        ("a.csv", "row 3"),
+        ("a.csv.gz", "row 3"),
+        ("a.arrow", "row 3"),
+        ("a.conll", "sentence 3"),
+    ],
+)
+def test_a_pair_is_found_again_by_what_its_file_counts(name: str, told: str) -> None:
+    """A cell of CSV may hold line breaks, and a sentence has a line for each word."""
+    assert place((Path(name),), 3) == f"{name} {told}"
 
 
 def test_columns_by_name_by_number_and_inside_others(tmp_path: Path) -> None:
@@ -457,6 +472,7 @@ def test_missing_columns_are_named_beside_those_there(tmp_path: Path) -> None:
         ({"tgt": "a"}, "give either src and tgt"),
         ({"src": "a", "path": "c.tsv"}, "give either src and tgt"),
         ({"src": "a", "tgt": "b", "path": "c.tsv"}, "give either src and tgt"),
+        ({"tgt": "b", "path": "c.tsv"}, "give either src and tgt"),
         ({"path": "c.doc"}, r"'c.doc' has none of the suffixes \.tsv, "),
         ({"path": "c.tsv", "weight": -1.0}, "corpus weight is -1.0"),
     ],

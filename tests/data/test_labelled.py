@@ -198,7 +198,7 @@ def test_text_alone_is_its_own_target(tmp_path: Path) -> None:
     (tmp_path / "b.tsv").write_text("".join(rows), encoding="utf-8")
     corpora = CorpusConfig(src="a.txt", tgt="a.de"), CorpusConfig(path="b.tsv")
     prepared = run(tmp_path, targets="none", corpora=corpora, valid_pairs=3)
-    assert prepared.report.kept == 117
+    assert (prepared.report.kept, prepared.report.tgt_tokens) == (117, 0)
     store = Store.open(prepared.folder)
     assert store.valid.src == store.valid.tgt
     assert store.where(len(store) - 1) == "b.tsv line 61"

@@ -102,11 +102,12 @@ def test_compressed_files_read_alike_and_are_found_without_their_suffix(tmp_path
 
 
 @pytest.mark.parametrize("suffix", [*PACKERS, ".ZST"])
-@pytest.mark.parametrize("fault", ["cut", "foreign"])
+@pytest.mark.parametrize("fault", ["cut", "foreign", "torn"])
 def test_a_damaged_file_is_never_read_as_a_shorter_one(tmp_path: Path, suffix: str, fault: str) -> None:
     path = tmp_path / f"text{suffix}"
     packed = PACKERS[suffix.lower()](b"".join(b"line %d\n" % n for n in range(50_000)))
-    path.write_bytes(packed[: len(packed) // 2] if fault == "cut" else b"just text\n" * 100)
+    half = packed[: len(packed) // 2]
+    path.write_bytes({"cut": half, "foreign": b"just text\n" * 100, "torn": half + half}[fault])
     with (
         pytest.raises(DataError, match=r"is damaged \(.*\); fetch or compress it again"),
         lines.opened(path) as file,

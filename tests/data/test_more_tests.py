@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from made_text import pair, run, write
 
 from yiwen.data.config import DataConfig, more_tests
-from yiwen.data.corpus import CorpusConfig
+from yiwen.data.corpus import CorpusConfig, Targets
 from yiwen.data.fingerprint import fingerprint_of
 from yiwen.data.store import Store
 from yiwen.text.subword import TokenizerConfig
@@ -48,6 +50,45 @@ def test_other_tests_make_another_store(tmp_path: Path) -> None:
     plain = fingerprint_of(data, tokenizer, base=tmp_path)
     other = DataConfig(src_lang="en", tgt_lang="xx", corpora=(corpus,), more_tests=(corpus,))
     assert fingerprint_of(other, tokenizer, base=tmp_path) != plain
+
+
+@pytest.mark.parametrize("given", ["valid", "test", "more_tests"])
+def test_another_column_of_held_out_text_makes_another_store(given: str, tmp_path: Path) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(9)])
+    (tmp_path / "t.tsv").write_text("src\ttgt\tother\nOne.\t.enO\tUn.\n", encoding="utf-8")
+    found = set()
+    for column in ("tgt", "other"):
+        held_out = CorpusConfig(path="t.tsv", tgt_column=column)
+        settings: Any = {given: (held_out,) if given == "more_tests" else held_out}
+        data = DataConfig(src_lang="en", tgt_lang="xx", corpora=(corpus,), **settings)
+        found.add(fingerprint_of(data, TokenizerConfig(), base=tmp_path))
+    assert len(found) == 2
+
+
+def test_another_version_of_what_learns_subwords_makes_another_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(9)])
+    data = DataConfig(src_lang="en", tgt_lang="xx", corpora=(corpus,))
+    before = fingerprint_of(data, TokenizerConfig(), base=tmp_path)
+    monkeypatch.setattr("sentencepiece.__version__", "7.11")
+    assert fingerprint_of(data, TokenizerConfig(), base=tmp_path) != before
+
+
+@pytest.mark.parametrize(
+    ("src_lang", "tgt_lang", "targets", "is_named"),
+    [("zh", "en", "text", True), ("en", "zh", "text", False), ("en", "zh", "read", True), ("en", "de", "read", False)],
+)
+def test_a_store_is_named_by_how_chinese_is_rewritten_where_it_is(
+    src_lang: str, tgt_lang: str, targets: Targets, is_named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others are still found when that changes."""
+    hashed: list[str] = []
+    dumps = json.dumps
+    monkeypatch.setattr("json.dumps", lambda value, **how: hashed.append(dumps(value, **how)) or hashed[-1])
+    data = DataConfig(src_lang=src_lang, tgt_lang=tgt_lang, corpora=(write(tmp_path, "train", [pair(1)]),))
+    fingerprint_of(data, TokenizerConfig(), base=tmp_path, targets=targets)
+    assert ["tw2s" in text for text in hashed] == [is_named]
 
 
 def test_entities_that_are_read_as_characters_make_another_store(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ import pytest
 from made_text import contents, pair, run, texts, write
 
 from yiwen.data import pipeline
-from yiwen.data.corpus import Block, CorpusConfig
+from yiwen.data.corpus import Block, CorpusConfig, Targets
 from yiwen.data.prepare import DataConfig, _progress, prepare
 from yiwen.data.stages import CleanTask, clean_block
 from yiwen.data.store import Store, TextPairs, mapped
@@ -224,6 +224,10 @@ def test_a_ready_model_is_used_as_it_is(tmp_path: Path) -> None:
     store = Store.open(run(tmp_path, corpus, tokenizer=TokenizerConfig(model="own.model")).folder)
     assert store.source_model.read_bytes() == model.read_bytes()
     assert store.source is store.target
+    other = Store.open(run(tmp_path, write(tmp_path, "other", [pair(n) for n in range(70, 140)])).folder).source_model
+    (tmp_path / "own.model").write_bytes(other.read_bytes())
+    again = run(tmp_path, corpus, tokenizer=TokenizerConfig(model="own.model"))
+    assert Store.open(again.folder).source_model.read_bytes() == other.read_bytes() != model.read_bytes()
 
 
 def test_a_model_without_byte_pieces_is_noted(tmp_path: Path) -> None:
@@ -495,9 +499,12 @@ def test_split_off_pairs_are_no_longer_than_what_is_trained_on(tmp_path: Path) -
         assert {*zip(kept.src, kept.tgt, strict=True)} <= {*pairs}
 
 
-def test_a_pair_may_have_max_tokens_with_its_eos_and_no_more_wherever_it_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("targets", ["text", "read"])
+def test_a_pair_may_have_max_tokens_with_its_eos_and_no_more_wherever_it_is_read(
+    targets: Targets, tmp_path: Path
+) -> None:
     corpus = write(tmp_path, "a", [pair(n) for n in range(97)])
-    settings: dict[str, Any] = {"valid_pairs": 9, "test_pairs": 9}
+    settings: dict[str, Any] = {"valid_pairs": 9, "test_pairs": 9, "targets": targets}
     whole = Store.open(run(tmp_path, corpus, **settings).folder)
     sides = map(whole.source.encode, whole.valid.normalised("en"))
     lengths = [max(map(len, both)) + 1 for both in zip(*sides, strict=True)]
@@ -530,16 +537,6 @@ def test_pairs_that_two_tests_share_are_not_told_of_as_validation(tmp_path: Path
     assert not run(tmp_path, corpus, test=same, more_tests=(other,)).report.notes
     assert any("1 of the 1 validation" in n for n in run(tmp_path, corpus, valid=same, test=other).report.notes)
     assert not run(tmp_path, corpus, valid=write(tmp_path, "c", [pair(98)]), test=other).report.notes
-
-
-def test_another_column_of_a_further_test_is_another_store(tmp_path: Path) -> None:
-    corpus = write(tmp_path, "train", [pair(n) for n in range(60)])
-    (tmp_path / "t.tsv").write_text("src\ttgt\tother\nOne.\t.enO\tUn.\n", encoding="utf-8")
-    found = [
-        run(tmp_path, corpus, more_tests=(CorpusConfig(path="t.tsv", tgt_column=column),)).folder
-        for column in ("tgt", "other")
-    ]
-    assert found[0] != found[1]
 
 
 def test_subwords_are_learnt_from_long_texts_too(tmp_path: Path) -> None:

@@ -20,6 +20,14 @@ def test_hashes_are_the_same_on_every_machine() -> None:
     assert keys([("Dog", "Hund")]).src.tolist() == keys([("dOG", "")]).src.tolist() == [0x9F9C5ED2C1C78439]
 
 
+def test_neither_side_is_told_from_the_same_in_capitals() -> None:
+    assert overlaps(keys([("a", "Hund"), ("DOG", "b"), ("c", "d")]), keys([("dog", "hUND")])).tolist() == [
+        True,
+        True,
+        False,
+    ]
+
+
 def test_pairs_that_join_to_the_same_text_differ() -> None:
     pair = keys([("ab", "c"), ("a", "bc"), ("A", "bc"), ("a b", "c"), ("a", "b c")]).pair
     assert len(set(pair.tolist())) == 5
@@ -67,6 +75,11 @@ def test_a_source_repeated_for_ever_is_held_out_once() -> None:
     rows = choose(keys(pairs), np.ones(1000, bool), n_pairs=100)
     assert len(rows) == 100
     assert sum(pairs[row][0] == "yes" for row in rows) <= 1
+
+
+def test_where_fewer_than_asked_for_share_no_side_those_are_held_out() -> None:
+    pairs = [(f"text {n}", "label") for n in range(100)]
+    assert len(choose(keys(pairs), np.ones(100, bool), n_pairs=7)) == 1
 
 
 def test_joining_keeps_order_and_empties_the_parts() -> None:

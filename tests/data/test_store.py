@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from yiwen.data.stages import _ids_type
 from yiwen.data.store import FORMAT, Store, StoreInfo, TextPairs, write_info, write_shards, write_text
 from yiwen.errors import CheckpointError, DataError
 from yiwen.files import new_folder
@@ -123,6 +124,10 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path, change: dict[str,
         (other / "prepared.json").write_text(json.dumps(fields), encoding="utf-8")
     with pytest.raises(CheckpointError, match=message):
         Store.open(tmp_path / "other")
+
+
+def test_ids_take_two_bytes_each_where_all_of_the_vocabulary_fit() -> None:
+    assert [_ids_type(vocab_size).value_type for vocab_size in (65_536, 65_537)] == [pa.uint16(), pa.uint32()]
 
 
 def test_no_shard_holds_more_rows_than_it_may(tmp_path: Path) -> None:

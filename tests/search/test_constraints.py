@@ -133,6 +133,27 @@ def test_a_prefix_may_hold_a_term_and_terms_may_overlap_it() -> None:
         assert found.ids[0] == 4
 
 
+def test_behind_a_prefix_as_long_as_the_limit_there_is_room_for_the_terms() -> None:
+    for sentence in range(5):
+        (found,) = search(sentence, [(4, 2)], max_len=3, prefix=(3, 3, 2))
+        assert found.ids[:3] == (3, 3, 2)
+        assert holds(found.ids, [(4, 2)])
+
+
+def test_a_poor_translation_that_ends_first_does_not_end_the_search() -> None:
+    """To begin with the term, 2, is unlikely, and the likeliest of all has it behind 3."""
+
+    def table(sentence: int, ids: Ids) -> torch.Tensor:
+        likely = {(): 3, (3,): 2}.get(ids, EOS)
+        return torch.full((V,), 0.01).index_fill(0, torch.tensor(likely), 0.96).log()
+
+    model = FakeModel(table)
+    (found,) = constrained_search(
+        model.step, model.start([0]), make_task([6]), SearchConfig(beam_size=1), [(2,)], room=9
+    )
+    assert found.ids == (3, 2)
+
+
 def test_a_term_that_repeats_its_beginning_is_found_where_it_stands() -> None:
     def table(sentence: int, ids: Ids) -> torch.Tensor:
         wanted = (2, 2, 2, 3, EOS)  # holds (2, 2, 3) from the second token on

@@ -25,6 +25,13 @@ def test_the_best_continuations_are_those_of_a_whole_sort(vocab_size: int, width
     assert torch.equal(beams * vocab_size + tokens, expected.indices)
 
 
+def test_the_best_continuations_may_each_lie_in_a_block_of_their_own() -> None:
+    log_probs = torch.full((1, 331), -9.0)
+    log_probs[0, [7, 70, 300]] = torch.tensor([-3.0, -1.0, -2.0])
+    top_sums, beams, tokens = best_continuations(torch.zeros(1, 1), log_probs, 3)
+    assert (top_sums.tolist(), beams.tolist(), tokens.tolist()) == ([[-1.0, -2.0, -3.0]], [[0, 0, 0]], [[70, 300, 7]])
+
+
 def test_impossible_continuations_come_last_and_name_real_tokens() -> None:
     log_probs = torch.full((2, 70), -torch.inf)
     log_probs[0, 69], log_probs[1, 3] = -1.0, -2.0

@@ -286,6 +286,17 @@ def test_connections_are_kept_and_the_end_waits_as_long_as_was_set(exported_bund
     service = service_of(tmp_path, exported_bundle, keep_alive_s=7, drain_s=11)
     server = make_server(service)
     assert (server.config.timeout_keep_alive, server.config.timeout_graceful_shutdown) == (7, 11)
+    assert service.store._thread.is_alive(), "from now on usage is written and keys are read every second"
+    service.close()
+
+
+def test_a_second_signal_waits_for_nobody(exported_bundle: Path, tmp_path: Path) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    server = make_server(service)
+    server.handle_exit(signal.SIGTERM, None)
+    assert (service.is_draining, server.force_exit) == (True, False)
+    server.handle_exit(signal.SIGINT, None)
+    assert (server.should_exit, server.force_exit) == (True, True)
     service.close()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from contextlib import suppress
 from dataclasses import replace
@@ -205,13 +207,14 @@ def test_a_copy_by_another_name_is_no_checkpoint_and_stays(tmp_path: Path) -> No
     assert names(tmp_path) == ["step-00000020", "step-00000020.bak"]
 
 
-def test_a_full_disk_costs_one_checkpoint_and_not_the_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [FULL, errno.EDQUOT], ids=["a full disk", "a quota"])
+def test_a_full_disk_costs_one_checkpoint_and_not_the_run(tmp_path: Path, error: int) -> None:
     whole, full = tmp_path / "whole", tmp_path / "full"
     train(whole)
     work = trainer(full)
     screen = Screen()
     work.log.say = screen.print  # type: ignore[method-assign]
-    disk = Disk(error=FULL)
+    disk = Disk(error=error)
     at_step_10 = work._save
 
     def save_on_a_full_disk() -> None:
@@ -222,7 +225,7 @@ def test_a_full_disk_costs_one_checkpoint_and_not_the_run(tmp_path: Path) -> Non
     work._save = save_on_a_full_disk  # type: ignore[method-assign]
     with disk.spinning():
         work.train()
-    assert "step 10: no room for a checkpoint ([Errno 28] No space left on device" in str(screen)
+    assert f"step 10: no room for a checkpoint ([Errno {error}] {os.strerror(error)}" in str(screen)
     assert "the last one is kept" in str(screen)
     assert results(full) == results(whole)
     assert names(full / "checkpoints") == ["step-00000020", "step-00000023"]

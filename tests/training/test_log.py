@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,13 +53,26 @@ def test_a_record_is_cut_back_to_its_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     record = Record(path, n_bytes=0)
     record.write({"a": "译"})
+    assert path.read_text(encoding="utf-8") == '{"a": "译"}\n', "at once, for who watches"
     n_bytes = record.sync()
     record.write({"b": 2})
     record.close()
     again = Record(path, n_bytes=n_bytes)
+    assert again.sync() == n_bytes, "what a stop before the next line would keep"
     again.write({"c": 3})
     again.close()
     assert path.read_text(encoding="utf-8") == '{"a": "译"}\n{"c": 3}\n'
+
+
+def test_a_record_is_on_the_disk_before_a_checkpoint_counts_on_its_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr("os.fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
+    record = Record(tmp_path / "a.jsonl", n_bytes=0)
+    record.write({"a": 1})
+    assert [record.sync()] == synced
+    record.close()
 
 
 def test_whole_lines_leave_out_what_a_kill_cut(tmp_path: Path) -> None:
@@ -185,8 +199,10 @@ def test_the_time_adds_up_over_all_starts(tmp_path: Path) -> None:
         assert second.train_seconds == 5.0
         second.update(3, seconds=4.0, n_tokens=8)
         second.training({"step": 3, "loss": 1.0, "perplexity": 2.7, "learning_rate": 0.1, "gradient_norm": 1.0})
-    assert [line["seconds"] for line in lines(tmp_path / "timing.jsonl")] == [5.0, 105.0, 9.0]
-    assert lines(tmp_path / "timing.jsonl")[-1]["tgt_tokens_per_s"] == 2
+        second.update(4, seconds=2.0, n_tokens=14)
+        second.training({"step": 4, "loss": 1.0, "perplexity": 2.7, "learning_rate": 0.1, "gradient_norm": 1.0})
+    assert [line["seconds"] for line in lines(tmp_path / "timing.jsonl")] == [5.0, 105.0, 9.0, 11.0]
+    assert [line["tgt_tokens_per_s"] for line in lines(tmp_path / "timing.jsonl")[-2:]] == [2, 7]
     with log(3) as third:
         assert third.train_seconds == 9.0
 
@@ -204,6 +220,14 @@ def test_a_bar_is_drawn_on_a_terminal_alone(tmp_path: Path, is_terminal: bool) -
         assert "15 tok/s" in text.getvalue()
     else:
         assert text.getvalue() == f"best: runs/a[b]/best {'x' * 300}\n"
+
+
+def test_a_validation_is_told_with_the_minutes_of_training(tmp_path: Path) -> None:
+    text = io.StringIO()
+    with TrainingLog(tmp_path, Progress(), max_steps=9, console=Console(file=text, width=200)) as log:
+        log.update(1234, seconds=90.0, n_tokens=30)
+        log.validation(Validation(scores={"loss": 1.5, "bleu": 23.456}, samples=[]), step=1234, epoch=2)
+    assert text.getvalue() == "step 1,234  valid_loss 1.5  valid_bleu 23.46  (1.5 min)\n"
 
 
 def test_without_a_console_nothing_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

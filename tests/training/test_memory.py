@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -138,7 +139,15 @@ def test_a_line_cut_by_a_kill_does_not_spoil_the_next(tmp_path: Path) -> None:
     assert again[7][0].tolist() == [4]
 
 
-def test_a_broken_record_is_refused_by_name(tmp_path: Path) -> None:
-    (tmp_path / "memory.jsonl").write_bytes(b"{}\n")
+def test_a_plan_is_on_the_disk_before_its_update_is_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr("os.fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
+    note_plan(tmp_path / "memory.jsonl", 3, [np.array([1, 2])], [])
+    assert synced == [(tmp_path / "memory.jsonl").stat().st_size]
+
+
+@pytest.mark.parametrize("line", ["{}", "{", "3"])
+def test_a_broken_record_is_refused_by_name(tmp_path: Path, line: str) -> None:
+    (tmp_path / "memory.jsonl").write_text(f"{line}\n", encoding="utf-8")
     with pytest.raises(CheckpointError, match=r"memory\.jsonl cannot be read"):
         read_plans(tmp_path / "memory.jsonl")

@@ -400,6 +400,7 @@ def test_a_finished_run_can_be_made_longer_or_more_patient(tmp_path: Path) -> No
     train(tmp_path / "whole", max_steps=30, schedule="constant")
     train(tmp_path / "run", max_steps=20, schedule="constant")
     assert train(tmp_path / "run", max_steps=30, schedule="constant").step == 30
+    assert [path.name for path in (tmp_path / "run" / "bundles").glob("final-*")] == ["final-00000030"]
     steps = [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_bytes().splitlines()]
     assert steps == sorted(steps)
     assert steps[-1] == 30

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 import sacrebleu
 import torch
@@ -99,6 +100,13 @@ def test_a_translator_is_judged_by_each_token_and_each_line_whatever_shares_its_
     assert found.scores["chrf"] == pytest.approx(sacrebleu.corpus_chrf(expected, [ref]).score)
 
 
+def test_lines_whose_source_is_blank_are_no_text_to_validate_with(tmp_path: Path) -> None:
+    store = small_store(tmp_path)
+    store.valid = TextPairs(["", " "], ["Nichts.", "Text."])
+    with pytest.raises(DataError, match="there is no validation text"):
+        ValidationSet(store, TrainingConfig(), max_len=61)
+
+
 @pytest.mark.parametrize("longer", ["source", "reference"])
 def test_a_line_that_is_too_long_on_either_side_is_named(tmp_path: Path, longer: str) -> None:
     store = small_store(tmp_path)
@@ -125,6 +133,8 @@ def test_an_embedder_is_judged_by_the_vectors_of_whole_texts_whatever_shares_the
     assert scores == retrieval(src, tgt, *store.valid)
     assert stopped.check.call_count > 1, "a stop signal is looked for between batches"
     assert 0 < scores["accuracy"] < 50
+    assert [learning.load(np.arange(5), 1).n_tokens, learning.largest(3, 7).n_tokens] == [5, 3], "pairs are counted"
+    assert learning.largest(3, 7).src_ids.shape == (3, 8), "seven subwords and eos"
 
 
 def test_the_loss_of_a_tagger_is_that_of_a_word_on_average_whatever_shares_its_batch(tiny_tagger: Path) -> None:
@@ -148,7 +158,7 @@ def test_the_loss_of_a_tagger_is_that_of_a_word_on_average_whatever_shares_its_b
 
 
 def test_a_model_without_any_weight_is_as_perplexed_by_a_hidden_subword_as_there_are_subwords(
-    tiny_embedder: Path,
+    tiny_embedder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info = open_bundle(tiny_embedder).info
     store = Store.open(tiny_embedder.parent / ".prepared" / info.data_fingerprint)
@@ -162,3 +172,6 @@ def test_a_model_without_any_weight_is_as_perplexed_by_a_hidden_subword_as_there
     assert scores["perplexity"] == pytest.approx(info.src_vocab_size)
     assert scores["loss"] == pytest.approx(math.log(info.src_vocab_size))
     assert scores["accuracy"] == 0  # all alike, the padding comes first
+    monkeypatch.setattr("yiwen.training.learning.n_guessed", lambda model, batch: batch.n_tokens)
+    with torch.inference_mode():
+        assert learning.judge(model, Mock()).scores["accuracy"] == 100

@@ -63,6 +63,7 @@ class ValidationSet:
         self.kept = [kept for _, _, kept in read]
         self.src_ids = store.source.encode([src for src, _, _ in read])
         self.ref_ids = store.target.encode([ref for _, ref, _ in read])
+        require_texts(self.src_ids)
         self.decoded = [i for i, ids in enumerate(self.src_ids) if ids]
         longer = [max(pair, key=len) for pair in zip(self.src_ids, self.ref_ids, strict=True)]
         self.loss_batches = chunks_of(longer, config.micro_batch_tokens, max_len=max_len, only=self.decoded)
