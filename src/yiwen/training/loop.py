@@ -101,6 +101,7 @@ class Trainer:
                 # The end of a run that is longer now, or shorter: what is averaged goes by the max_steps of today.
                 if self.progress.is_scheduled != self._is_due(self.config.checkpoint_every):
                     self._save()
+                self.model.train()
                 while not self._is_done():
                     self.stop.check("training")
                     self._update()
