@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -204,6 +204,26 @@ def test_a_clock_that_is_set_back_keeps_nobody_out(
         ask_twice(f"b{number}")
         steady += 1
     assert len(service._asked) <= 60, "who has not asked for a minute is forgotten"
+    service.close()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("2001:db8:0:7::1", "2001:db8:0:7:ffff::2", True),  # whoever has one has 2^64 of them
+        ("2001:db8:0:7::1", "2001:db8:0:8::1", False),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),  # IPv4, as a socket for both writes it
+        ("192.0.2.1", "192.0.2.2", False),
+        ("unknown", "unknown", True),
+    ],
+)
+def test_a_network_of_ipv6_is_one_caller(
+    one: str, other: str, is_same: bool, exported_bundle: Path, tmp_path: Path
+) -> None:
+    service = service_of(tmp_path, exported_bundle, requests_per_minute=1)
+    service.admit(None, one, is_work=True)
+    with pytest.raises(ApiError, match="more than 1") if is_same else nullcontext():
+        service.admit(None, other, is_work=True)
     service.close()
 
 

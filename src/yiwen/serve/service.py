@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import math
 import signal
 import threading
@@ -11,6 +12,7 @@ from bisect import bisect
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -92,7 +94,7 @@ class Service:
             ApiError: 401 without a valid key, 429 above the rate of the key or the address.
         """
         key = self.store.find(secret) if isinstance(secret, str) else None
-        who, rate = f"address {address}", self.config.requests_per_minute
+        who, rate = f"address {_counted(address)}", self.config.requests_per_minute
         if key is not None:
             who, rate = f"key {key.id}", key.requests_per_minute
         is_guess = key is None and self.config.needs_key
@@ -190,3 +192,12 @@ class Service:
         self.n_running -= 1
         if not future.cancelled():
             future.exception()  # looked at, so that nothing is logged where nobody waited
+
+
+def _counted(address: str) -> str:
+    """What stands for a caller: the address, or of IPv6 the half that he does not choose (RFC 4291, section 2.5.4)."""
+    with suppress(ValueError):  # a Unix socket has none
+        found = ipaddress.ip_address(address)
+        if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is None:
+            return f"{int(found) >> 64:x}::/64"
+    return address
