@@ -58,6 +58,7 @@ _COMPOUND: Final = re.compile(  # 1億2千万, 1億2,345万; Korean puts a blank
 )
 _ROMAN: Final = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()  # noqa: SIM905
 _CENTURY: Final = re.compile(rf"\b(?:({'|'.join(_ROMAN)})(?:e|ème|er)s?|({'|'.join(n for n in _ROMAN if n[1:])}))\b")
+_DIGIT: Final = re.compile(r"\d")
 _SEPARATOR: Final = re.compile(r"[.,'’．]")
 _SCALED: Final = rf"(?: ?[多余餘个個]?([{''.join(_HAN_UNITS)}]+)|[- ]?({'|'.join(_SCALE)})[ns]?\b)"
 _DIGITS: Final = re.compile(
@@ -89,16 +90,17 @@ def knows_words(language: str) -> bool:
 def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
     """Find the numbers of a text; strictly, 3 million is not 3 as well, as where the other text's words are unknown."""
     language = base(language)
-    for form, alike in _forms(language):
+    for form, alike in _forms(language, has_digits=_DIGIT.search(text) is not None):
         text = form.sub(alike, text)
-    text = _COMPOUND.sub(_in_digits, _SHORT.sub(lambda found: found[0].translate(_TO_HAN), text))
     digits, scales = list[frozenset[float]](), _SCALE | _WORDS.get(language, _WORDS["en"])["scales"]
-    for number, han, word, next_han, next_word in _DIGITS.findall(text):
-        scale = math.prod(_HAN_UNITS[sign] for sign in han or next_han) * scales.get((word or next_word).lower(), 1)
-        digits += _readings(number, scale, is_strict=is_strict and not (next_han or next_word))
-    # The Thai count years from 543 before ours.
-    digits = [values | {n - 543 for n in values if language == "th" and 2400 <= n < 2700} for values in digits]
-    text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
+    if _DIGIT.search(text):
+        text = _COMPOUND.sub(_in_digits, _SHORT.sub(lambda found: found[0].translate(_TO_HAN), text))
+        for number, han, word, next_han, next_word in _DIGITS.findall(text):
+            scale = math.prod(_HAN_UNITS[sign] for sign in han or next_han) * scales.get((word or next_word).lower(), 1)
+            digits += _readings(number, scale, is_strict=is_strict and not (next_han or next_word))
+        # The Thai count years from 543 before ours.
+        digits = [values | {n - 543 for n in values if language == "th" and 2400 <= n < 2700} for values in digits]
+        text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
     words, hints = set[float](), set[float]()
     if language in RUN_ON:
         words, hints = _in_chinese(_SUM.sub(lambda found: found[0].translate(_PLAIN), text))
@@ -110,10 +112,10 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
 
 
 @cache
-def _forms(language: str) -> list[tuple[re.Pattern[str], str]]:
+def _forms(language: str, *, has_digits: bool) -> list[tuple[re.Pattern[str], str]]:
     """What a language writes otherwise than others, and as what it is read: 14.30 Uhr as 14:30, 3 тыс. as 3千."""
     scales = {rf"(?<=[\d百千万천만]) ?(?:{words})": sign for sign, words in _SCALES_OF.get(language, {}).items()}
-    forms = _ALIKE["any"] | _ALIKE.get(language, {}) | scales
+    forms = _ALIKE["any"] | (_ALIKE["digits"] if has_digits else {}) | _ALIKE.get(language, {}) | scales
     return [(re.compile(form, re.IGNORECASE), alike) for form, alike in forms.items()]
 
 
