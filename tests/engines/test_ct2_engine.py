@@ -194,6 +194,7 @@ def test_replicas_change_nothing(tmp_path: Path, engine: CT2Engine, model: Trans
     exported(tmp_path / "model", model)
     source, target = vocabularies(model)
     two = CT2Engine(tmp_path / "model", source=source, target=target, threads=2, is_new=True)
+    assert (two.replicas, engine.replicas) == (2, 1)
     assert (two._runtime.replicas, engine._runtime.replicas) == (2, 1)
     config = SearchConfig(beam_size=2)
     found = two.search(sources, config=config)

@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -425,6 +426,16 @@ def test_scores_and_attention_pass_through_and_close_ends_the_threads() -> None:
     assert callers.attend([(1,)], [(2,)]) == ["attended"]
     callers.close()
     assert not any(thread.is_alive() for thread in callers._threads)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_as_many_batches_of_an_exported_model_are_under_way_as_it_has_replicas(
+    threads: int, exported_bundle: Path
+) -> None:
+    callers = shared(Translator.load(exported_bundle, engine="ctranslate2", threads=threads).engine)
+    assert len(callers._threads) == threads
+    assert isinstance(callers._alone, nullcontext), "they wait for one another where an engine tells of none"
+    callers.close()
 
 
 def test_an_engine_that_tells_of_no_replicas_is_asked_by_one_thread_at_a_time() -> None:

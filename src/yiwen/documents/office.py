@@ -198,7 +198,8 @@ def _units(tokens: Sequence[Token]) -> list[Part]:
     out: list[Token] = []
     for number, token in enumerate(tokens):
         if token.kind == "text" and token.key != base[-1]:
-            if out[-1:] == [closing := Token("close", "", key="run", wrap=_wrap(token.key))]:
+            closing = Token("close", "", key="run", wrap=_wrap(token.key))
+            if out[-1:] == [closing]:
                 out.pop()
             else:
                 out.append(closing._replace(kind="open"))

@@ -140,7 +140,8 @@ def _same(unit: Unit, target: str) -> Iterator[tuple[Span, Span]]:
     """Where each placeholder stands in the text and in the translation, if both hold it equally often: in order."""
     sides = [unit.text, target]
     for source, literal in sorted(zip(unit.keep, unit.literals(), strict=True), key=lambda found: -len(found[1])):
-        src, tgt = (_starts(literal, side, is_torn=source[0] not in _starts(literal, sides[0])) for side in sides)
+        is_torn = source[0] not in _starts(literal, sides[0])
+        src, tgt = (_starts(literal, side, is_torn=is_torn) for side in sides)
         if len(src) == len(tgt) and source[0] in src:
             starts, size = (source[0], tgt[src.index(source[0])]), len(literal)
             yield source, (starts[1], starts[1] + size)

@@ -60,7 +60,8 @@ def _everything(
         if sum(h.log_prob + lacking > of_prefix + of_end for h in first) < config.beam_size:
             ends.append(Seen(tuple(prefix), of_prefix + of_end, True))
     ends += [Seen(h.ids, h.log_prob + lacking, True) for h in run(limit + 1) if h.is_finished]
-    lacking = lacking if limit > p else of_prefix  # a prefix as long as that is all that goes on
+    if limit <= p:  # a prefix as long as that is all that goes on
+        lacking = of_prefix
     return ends, [Seen(h.ids, h.log_prob + lacking, False) for h in run(limit) if not h.is_finished]
 
 

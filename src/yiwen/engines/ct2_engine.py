@@ -76,14 +76,16 @@ class CT2Engine:
         check_vocabulary(folder, source=source, target=target)
         uses_shortlist = "vmap.txt" in listed and (folder / "vmap.txt").is_file()
         threads = threads or default_threads()
-        replicas = threads if device == "cpu" else 1  # batches computed at once, which share the threads
-        translator = open_model(Translator, folder, self.info.dtype, device=device, threads=threads, replicas=replicas)
+        self.replicas = threads if device == "cpu" else 1
+        """Batches computed at once, which share the threads; a service keeps as many under way."""
+        dtype = self.info.dtype
+        translator = open_model(Translator, folder, dtype, device=device, threads=threads, replicas=self.replicas)
         self._runtime = Runtime(
-            translator, source=source, target=target, replicas=replicas, uses_shortlist=uses_shortlist
+            translator, source=source, target=target, replicas=self.replicas, uses_shortlist=uses_shortlist
         )
         if device == "cpu" and (folder / "model.bin").stat().st_size > LARGE:
             self._runtime.batch_tokens *= 2
-        self.description = f"CTranslate2 {self.info.dtype} on {device}{' with shortlist' * uses_shortlist}"
+        self.description = f"CTranslate2 {dtype} on {device}{' with shortlist' * uses_shortlist}"
         if self.info.golden is not None:
             self._check_golden(self.info.golden, folder)
 

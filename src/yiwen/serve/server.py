@@ -35,8 +35,8 @@ def listen(config: ServeConfig) -> socket.socket:
         family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
         return socket.create_server((config.host, config.port), family=family, backlog=1024)
     except OSError as error:
-        remedy = "choose another --port, or give an address of this machine as --host"
-        raise ConfigError(f"cannot listen on {config.host} port {config.port} ({error.strerror}); {remedy}") from error
+        why, remedy = error.strerror or error, "choose another --port, or give an address of this machine as --host"
+        raise ConfigError(f"cannot listen on {config.host} port {config.port} ({why}); {remedy}") from error
 
 
 def make_server(service: Service) -> uvicorn.Server:
