@@ -57,6 +57,7 @@ def test_the_settings_of_the_paper_on_its_page_make_a_recipe(tmp_path: Path) -> 
     recipe = load_recipe(write(tmp_path, text)).recipe
     assert (recipe.model.d_model, recipe.model.d_ff, recipe.model.n_heads, recipe.model.dropout) == (512, 2048, 8, 0.1)
     assert (recipe.model.n_encoder_layers, recipe.model.n_decoder_layers, recipe.model.norm_order) == (6, 6, "post")
+    assert (recipe.tokenizer.kind, recipe.tokenizer.vocab_size, recipe.tokenizer.shared) == ("bpe", 37_000, True)  # 5.1
     assert (recipe.training.beta1, recipe.training.beta2, recipe.training.epsilon) == (0.9, 0.98, 1e-9)  # section 5.3
     assert (recipe.search.beam_size, recipe.search.length_penalty) == (4, 0.6)  # section 6.1
 

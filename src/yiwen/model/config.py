@@ -98,7 +98,7 @@ class AlignmentHead:
 
     @classmethod
     def usual(cls, config: ModelConfig) -> AlignmentHead:
-        """Where nobody has looked for it: all heads of the last layer but one (Garg et al. 2019, section 3)."""
+        """Where nobody has looked for it: all heads of the last layer but one (Garg et al. 2019, section 4.1)."""
         return cls(layer=max(0, config.n_decoder_layers - 2))
 
 
