@@ -94,7 +94,7 @@ def test_a_letter_that_no_font_has_is_told_of_where_it_becomes_a_box(
     monkeypatch.setattr(plots, "FONTS", ("DejaVu Sans",))
     plots.save(plots.masks(), tmp_path / "masks.svg")
     plots.save(plots.positions(None), tmp_path / "positions.png")
-    remedy = r"masks\.png: boxes stand for letters no font has; install a Chinese one or write \.svg"
+    remedy = r"masks\.png: boxes .* no font has; write \.svg, or install a Chinese font and remove ~/\.cache/matplotlib"
     with pytest.warns(UserWarning, match=remedy) as told:
         plots.save(plots.masks(), tmp_path / "masks.png")
     assert len(told) == 1

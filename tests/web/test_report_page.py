@@ -16,6 +16,7 @@ from yiwen.analysis import plots
 from yiwen.analysis.inspection import Inspection, inspect_sentence
 from yiwen.analysis.report import to_html
 from yiwen.bundle import open_bundle
+from yiwen.model.config import AlignmentHead
 
 pytestmark = pytest.mark.web
 
@@ -139,6 +140,23 @@ def test_every_map_can_be_chosen_read_and_moved(web: Web, report: str, seen: Ins
     assert ink(page) != before
     page.get_by_role("button", name="Whole map").click()
     assert ink(page) == before
+
+
+@pytest.mark.parametrize(
+    ("head", "said"), [(1, "the alignment head"), (None, "the mean of this layer’s heads aligns the words")]
+)
+def test_a_map_says_where_the_alignment_comes_from(
+    head: int | None, said: str, web: Web, seen: Inspection, tmp_path: Path
+) -> None:
+    late = replace(seen, place=AlignmentHead(layer=0, head=head, is_late=True))
+    path = tmp_path / "report.html"
+    path.write_text(to_html(late), encoding="utf-8")
+    page = web.open(f"file://{path}")
+    page.wait_for_selector(READY)
+    page.get_by_role("button", name="Layer 1, head 2").click()
+    expect(page.locator("#map-title")).to_contain_text(f" · {said}, read a row below")
+    page.locator("#kinds").get_by_role("button", name="Source at itself").click()
+    expect(page.locator("#map-title")).not_to_contain_text(said)
 
 
 def test_a_map_is_moved_only_while_the_pointer_is_held(web: Web, report: str) -> None:

@@ -138,7 +138,6 @@ def inspect_sentence(
     is_short = max(len(src.ids), len(tgt.ids)) < MAX_SALIENCY
     forced = _forced_pass(model, bundle, src.ids, tgt.ids)
     forced["tgt_tokens"][-1] = "</s>" if all(h.is_finished for h in hypotheses[:1]) else "<cut>"
-    attention = _attention_at(place, forced["attention"]["cross"])
     found = bundle.target.decode([h.ids for h in hypotheses])
     return Inspection(
         languages=(info.src_lang, info.tgt_lang),
@@ -146,7 +145,7 @@ def inspect_sentence(
         target=target_text,
         is_given=target is not None,
         place=place,
-        alignment=align_words(attention, src, tgt, is_late=place.is_late),
+        alignment=align_words(_attention_at(place, forced["attention"]["cross"]), src, tgt, is_late=place.is_late),
         cuts=(src, tgt),
         gradient=gradient_times_input(model, src.ids, tgt.ids) if is_short else None,
         erasure=erasure(model, src.ids, tgt.ids) if is_short else None,

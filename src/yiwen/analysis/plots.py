@@ -56,7 +56,8 @@ def save(figure: Figure, path: Path) -> None:
     for other in others:
         warnings.warn(other, stacklevel=2)
     if path.suffix == ".png" and len(others) < len(told):
-        warnings.warn(f"{path}: boxes stand for letters no font has; install a Chinese one or write .svg", stacklevel=2)
+        remedy = "write .svg, or install a Chinese font and remove ~/.cache/matplotlib (the old list of fonts)"
+        warnings.warn(f"{path}: boxes stand for letters no font has; {remedy}", stacklevel=2)
 
 
 def sentence(seen: Inspection) -> Figure:
@@ -79,7 +80,7 @@ def positions(model: Transformer | None = None) -> Figure:
 
     PE(pos)^T W PE(pos + k) is the part of an attention score that positions alone decide, W = W_q^T W_k. With the
     identity it says how far apart two positions are, the same both ways; a random W, as before training, loses that,
-    and training has to find again what it needs (Yan et al. 2019, section 4.1).
+    and training has to find again what it needs (Yan et al. 2019).
 
     Args:
         model: A trained one, for its own W (first layer of the encoder) and positions; None shows the rest.

@@ -318,9 +318,11 @@
     if (!isSame) showHeads(kind);
     for (const button of at("heads").querySelectorAll("button")) button.setAttribute("aria-pressed", button.dataset.head === `${layer} ${head}`);
     const bits = data.entropy[kind]?.[layer][head];
+    const isAligning = kind === "cross" && layer === data.place.layer && (data.place.head ?? head) === head;
+    const who = data.place.head === null ? "the mean of this layer’s heads aligns the words" : "the alignment head";
     at("map-title").textContent = isSigned(kind) ? KINDS[kind][0]
       : `Layer ${layer + 1}, head ${head + 1} · entropy ${bits.toFixed(1)} bits · importance ${data.importance[kind][layer][head].toFixed(2)}`
-        + (kind === "cross" && layer === data.place.layer && head === data.place.head ? ` · the alignment head${data.place.is_late ? ", read a row below" : ""}` : "");
+        + (isAligning ? ` · ${who}${data.place.is_late ? ", read a row below" : ""}` : "");
     canvas.setAttribute("aria-label", `${KINDS[kind][0]}: ${at("map-title").textContent}`);
     fit();
   }
