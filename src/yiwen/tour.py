@@ -205,6 +205,7 @@ def _what_next(run: Path, measured: Measurement, seconds: float) -> str:
 BLEU {measured.evaluation["bleu"].value:.2f} after {seconds:.0f} s. The model is {model}
 What to type next:
   echo 'Is Paris colder than London?' | yiwen translate {model}
+  yiwen inspect {model} 'Is Paris colder than London?'
   yiwen evaluate {model}
   yiwen new YOUR_TEXT.tsv --from en --to zh   # a recipe for text of your own"""
 

@@ -108,6 +108,7 @@ def test_the_attention_of_the_users_sentence_is_drawn(tour: Shown) -> None:
 def test_what_to_type_next_exists(tour: Shown) -> None:
     assert "yiwen translate runs/demo-en-zh/best" in tour.told
     assert "yiwen evaluate runs/demo-en-zh/best" in tour.told
+    assert "yiwen inspect runs/demo-en-zh/best 'Is Paris colder than London?'" in tour.told
     assert main(["translate", "runs/demo-en-zh/best", "--input", "runs/demo/valid.en", "--output", "out.zh"]) == 0
     assert Path("out.zh").read_bytes().count(b"\n") == 75
 

@@ -62,7 +62,6 @@ def to_html(seen: Inspection) -> str:
 
 
 def _data(seen: Inspection) -> dict[str, Any]:
-    table = seen.to_json(with_maps=False)
     maps = {name: _packed(np.rint(weights * 255)) for name, weights in seen.attention.items()}
     links: dict[str, Any] = {"alignment": [list(link) for link in seen.alignment.links]}
     for name, weights in (("erasure", seen.erasure), ("gradient", seen.gradient)):
@@ -70,8 +69,8 @@ def _data(seen: Inspection) -> dict[str, Any]:
             scaled = _scaled(weights)
             maps[name] = _packed(np.rint(scaled * 127 + 128)[None, None])
             links[name] = _links(_scaled(between_words(scaled[:-1, :-1], *(cut.first for cut in seen.cuts))))
-    left_out = f"saliency is left out: a side has more than {MAX_SALIENCY} subwords"
-    return {**table, "maps": maps, "links": links, "left_out": "" if seen.erasure is not None else left_out}
+    left_out = "" if seen.erasure is not None else f"saliency is left out: a side has more than {MAX_SALIENCY} subwords"
+    return {**seen.to_json(with_maps=False), "maps": maps, "links": links, "left_out": left_out}
 
 
 def _scaled(rows: np.ndarray) -> np.ndarray:
