@@ -45,12 +45,13 @@ for name in ("src_ids", "tgt_in", "tgt_out"):
 # ## Encoder
 #
 # Embeddings times $\sqrt{D}$ plus positions, then N times: self-attention and a position-wise network, each inside a
-# residual connection.
+# residual connection. Why $\sqrt{D}$? The same matrix gives the logits below, so its entries begin small, with a
+# deviation of $1/\sqrt{D}$; times $\sqrt{D}$ they are about as large as the sines and cosines that are added.
 
 # %% [markdown] lang="zh"
 # ## 编码器
 #
-# 词嵌入乘以 $\sqrt{D}$ 再加上位置，然后重复 N 次：自注意力和逐位置网络，各在一个残差连接之内。
+# 词嵌入乘以 $\sqrt{D}$ 再加上位置，然后重复 N 次：自注意力和逐位置前馈网络，各在一个残差连接之内。为什么要乘 $\sqrt{D}$？下面的 logits 也由同一个矩阵算出，所以矩阵的初始值较小，标准差为 $1/\sqrt{D}$；乘以 $\sqrt{D}$ 之后，才与加上的正弦、余弦大小相当。
 
 # %%
 with torch.inference_mode():

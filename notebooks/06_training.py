@@ -71,12 +71,14 @@ print("epoch 1 begins otherwise:", not np.array_equal(updates[0][0], other[0][0]
 # %% [markdown] lang="en"
 # ## The step
 #
-# Forward, loss, backward, clip, optimizer. This is all of it:
+# Forward, loss, backward, clip, optimizer. This is all of it. To be quick, this recipe departs from the paper, mainly in
+# three things: it normalises before each sub-layer (pre-norm), Muon updates the matrices of the layers instead of Adam,
+# and the learning rate falls in a straight line. *The paper beside the code* in the manual has the paper's own settings.
 
 # %% [markdown] lang="zh"
 # ## 一步更新
 #
-# 前向、损失、反向、裁剪、优化器。全部都在这里：
+# 前向、损失、反向、裁剪、优化器。全部都在这里。为了缩短训练，这份配方与论文主要有三处不同：在每个子层之前归一化（pre-norm）；各层的矩阵由 Muon 而不是 Adam 更新；学习率直线下降。论文自己的设置见手册中的“论文与代码对照”。
 
 # %%
 from yiwen.training.schedule import learning_rate

@@ -109,7 +109,7 @@ def take_tour(
     stage(2, "Prepare: clean the pairs and cut them into subwords")
     report = prepare_recipe(loaded, stop=stop, progress=console.is_terminal).report
     _say(console, f"{report.kept:,} pairs to learn from, {report.tgt_vocab_size:,} subwords for both languages")
-    stage(3, "Train: a Transformer as in the paper, only smaller")
+    stage(3, "Train: a Transformer as in the paper, but small and pre-norm")
     if earlier:
         _say(console, f"the earlier demo in {run} is replaced")
         remove(run)
