@@ -27,12 +27,13 @@ for language in ("en", "zh"):
 # %% [markdown] lang="en"
 # ## Text on its way
 #
-# Raw text → subwords → ids → batches of like lengths. Padding is waste, so sentences of like lengths travel together.
+# Raw text → subwords → ids → batches of like lengths. Subwords are frequent pieces of words; `▁` stands where a word
+# begins, instead of the blank. Padding is waste, so sentences of like lengths travel together.
 
 # %% [markdown] lang="zh"
 # ## 文本的旅程
 #
-# 原始文本 → 子词 → 编号 → 长度相近的批次。填充是浪费，所以长度相近的句子放在同一批。
+# 原始文本 → 子词 → 编号 → 长度相近的批次。子词是词中常见的片段；`▁` 代替空格，标出一个词的开头。填充是浪费，所以长度相近的句子放在同一批。
 
 # %%
 from yiwen.data.batching import epoch_updates
@@ -89,14 +90,15 @@ show(compute_gradients, apply_gradients, learning_rate)
 # %% [markdown] lang="en"
 # ## Curves
 #
-# The loss is in nats per target token. The learning rate rises for 60 updates, then falls to zero. BLEU, from 0 to 100,
-# says how many words, pairs, triples and fours of words the translations of the validation set share with the
-# references; in Chinese a character counts as a word.
+# The loss is in nats per target token; perplexity, which training prints beside it, is e to the power of the loss. The
+# learning rate rises for 60 updates, then falls to zero. BLEU, from 0 to 100, says how many words, pairs, triples and
+# fours of words the translations of the validation set share with the references; in Chinese a character counts as a
+# word.
 
 # %% [markdown] lang="zh"
 # ## 曲线
 #
-# 损失的单位是纳特（nat），按每个目标词元计算。学习率在前 60 次更新里上升，然后降到零。BLEU 从 0 到 100，衡量验证集的译文与参考译文有多少共同的词，以及共同的连续两个、三个、四个词；中文里一个字算一个词。
+# 损失的单位是纳特（nat），按每个目标词元计算；训练时一同打印的困惑度（perplexity）是 e 的“损失”次方。学习率在前 60 次更新里上升，然后降到零。BLEU 从 0 到 100，衡量验证集的译文与参考译文有多少共同的词，以及共同的连续两个、三个、四个词；中文里一个字算一个词。
 
 # %%
 lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").strip().split("\n")]
