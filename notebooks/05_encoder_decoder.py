@@ -120,14 +120,14 @@ print(f"loss {float(loss_sum.detach()) / n_tokens:.2f} nats a token, ln V = {mat
 # %% [markdown] lang="en"
 # ## One word at a time
 #
-# In training all positions are computed at once. When translating, a word is known only once it has been chosen; a
-# cache keeps the keys and values of all earlier words, so that each step costs one position. Both ways give the same
-# scores.
+# In training all positions are computed at once, each after the right words before it (teacher forcing). When
+# translating, a word is known only once it has been chosen (section 3 calls that auto-regressive); a cache keeps the
+# keys and values of all earlier words, so that each step costs one position. Both ways give the same scores.
 
 # %% [markdown] lang="zh"
 # ## 一次一个词
 #
-# 训练时所有位置同时计算。翻译时，一个词要选出来之后才知道；缓存保留前面所有词的键和值，于是每一步只算一个位置。两种方式得到同样的得分。
+# 训练时所有位置同时计算，每个位置之前都是正确的词（teacher forcing，教师强制）。翻译时，一个词要选出来之后才知道（论文第 3 节称为自回归）；缓存保留前面所有词的键和值，于是每一步只算一个位置。两种方式得到同样的得分。
 
 # %%
 with torch.inference_mode():
