@@ -26,10 +26,7 @@ def torch_product(x: Tensor, weight: Tensor, bias: Tensor | None, with_relu: boo
 
 def onednn_product(x: Tensor, weight: Tensor, bias: Tensor, with_relu: bool) -> Tensor:
     """The same by oneDNN, on a CPU, in autocast's type where it is on."""
-    dtype = compute_dtype(x)
-    if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
-        return _OneDnnProduct.apply(x, weight, bias, with_relu, dtype)  # type: ignore[no-untyped-call]
-    return onednn_linear(x.to(dtype), weight.to(dtype), bias.to(dtype), with_relu)
+    return _OneDnnProduct.apply(x, weight, bias, with_relu, compute_dtype(x))  # type: ignore[no-untyped-call]
 
 
 def has_onednn(dtype: torch.dtype) -> bool:
@@ -65,7 +62,7 @@ def use_product(model: nn.Module, product: Product) -> None:
 
 
 class _OneDnnProduct(torch.autograd.Function):
-    """oneDNN's product with its gradients. x, y and both gradients of activations have the type `dtype`."""
+    """oneDNN's product with its gradients, computed in the type `dtype`, which y has; gradients have their input's."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, with_relu: bool, dtype: torch.dtype) -> Tensor:
@@ -73,7 +70,7 @@ class _OneDnnProduct(torch.autograd.Function):
         y = onednn_linear(x_NI, weight_OI, bias.to(dtype), with_relu)
         ctx.save_for_backward(x_NI, weight_OI, y if with_relu else None)
         ctx.x_shape, ctx.x_dtype, ctx.weight_dtype = x.shape, x.dtype, weight.dtype
-        return y.view(*x.shape[:-1], -1)
+        return y.view(*x.shape[:-1], weight.size(0))
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None, None]:
