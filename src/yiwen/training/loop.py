@@ -148,8 +148,9 @@ class Trainer:
         """The rows of the coming update; opens the next epoch where this one is done."""
         while True:
             if not self.updates:
-                batch_tokens = self.config.micro_batch_tokens
-                self.updates = self.epoch_updates(epoch=self.progress.epoch, batch_tokens=batch_tokens)
+                self.updates = self.epoch_updates(
+                    epoch=self.progress.epoch, batch_tokens=self.config.micro_batch_tokens
+                )
             if self.progress.update < len(self.updates):
                 return self.updates[self.progress.update]
             self.updates = []
