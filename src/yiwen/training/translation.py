@@ -145,8 +145,7 @@ def fastest_batch_tokens(
             measure=measure,
         )
     finally:
-        if hardware.keeps_memory:
-            release_memory()
+        release_memory()
 
 
 def _laid_out(batch: Batch, hardware: Hardware) -> Batch:
