@@ -195,7 +195,7 @@ def test_replicas_change_nothing(tmp_path: Path, engine: CT2Engine, model: Trans
     source, target = vocabularies(model)
     two = CT2Engine(tmp_path / "model", source=source, target=target, threads=2, is_new=True)
     assert (two.replicas, engine.replicas) == (2, 1)
-    assert (two._runtime.replicas, engine._runtime.replicas) == (2, 1)
+    assert [each._runtime._translator.num_translators for each in (two, engine)] == [2, 1]
     config = SearchConfig(beam_size=2)
     found = two.search(sources, config=config)
     assert [plain(group) for group in found] == [plain(group) for group in engine.search(sources, config=config)]
@@ -222,9 +222,7 @@ def test_a_batch_stays_in_the_cache_of_a_processor(
 def test_an_accelerator_gets_larger_batches(model: Transformer) -> None:
     source, target = vocabularies(model)
     sizes = [
-        Runtime(
-            SimpleNamespace(device=device), source=source, target=target, replicas=1, uses_shortlist=False
-        ).batch_tokens
+        Runtime(SimpleNamespace(device=device), source=source, target=target, uses_shortlist=False).batch_tokens
         for device in ("cpu", "cuda")
     ]
     assert sizes == [512, 2048]

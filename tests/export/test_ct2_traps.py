@@ -73,6 +73,7 @@ def test_no_attention_is_asked_for_and_no_coverage_penalty(tmp_path: Path, monke
     runtime = engine._runtime._translator
 
     class Recorder:
+        num_translators = 1
         score_batch = staticmethod(runtime.score_batch)
 
         @staticmethod

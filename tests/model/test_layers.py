@@ -29,7 +29,7 @@ from yiwen.model.layers import (
 SHAPE = {"d_model": 24, "n_heads": 6, "d_ff": 13}
 
 
-@pytest.mark.parametrize("p", [0.1, 0.2, 0.3, 0.5])
+@pytest.mark.parametrize("p", [0.1, 0.2, 0.3, 0.5, 0.7, 0.9])
 def test_dropout_drops_its_share_rounded_to_a_256th_and_keeps_the_mean(p: float) -> None:
     torch.manual_seed(1)
     n = 1_000_003  # no multiple of the eight bytes of a word

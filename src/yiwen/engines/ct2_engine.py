@@ -80,9 +80,7 @@ class CT2Engine:
         """Batches computed at once, which share the threads; a service keeps as many under way."""
         dtype = self.info.dtype
         translator = open_model(Translator, folder, dtype, device=device, threads=threads, replicas=self.replicas)
-        self._runtime = Runtime(
-            translator, source=source, target=target, replicas=self.replicas, uses_shortlist=uses_shortlist
-        )
+        self._runtime = Runtime(translator, source=source, target=target, uses_shortlist=uses_shortlist)
         if device == "cpu" and (folder / "model.bin").stat().st_size > LARGE:
             self._runtime.batch_tokens *= 2
         self.description = f"CTranslate2 {dtype} on {device}{' with shortlist' * uses_shortlist}"

@@ -36,15 +36,13 @@ _AHEAD: Final = 4
 class Runtime:
     """A loaded model: calls go in as ids, what it found comes out as ids."""
 
-    def __init__(self, model: Any, *, source: Subword, target: Subword, replicas: int, uses_shortlist: bool) -> None:
-        self.replicas = replicas
+    def __init__(self, model: Any, *, source: Subword, target: Subword, uses_shortlist: bool) -> None:
         self.uses_shortlist = uses_shortlist
         self.target_tokens = vocabulary(target)
         self.target_ids = {token: i for i, token in enumerate(self.target_tokens)}
         self.batch_tokens = BATCH_TOKENS if model.device == "cpu" else 4 * BATCH_TOKENS
         self._translator = model
         self._source_tokens = vocabulary(source)
-        self._eos = self.target_tokens[EOS_ID]
 
     def submit(self, sources: Sentences, config: SearchConfig, *, prefix: Ids = (), **options: Any) -> list[Any]:
         """Hand over a batch; options are those of CTranslate2, ours where not given."""
@@ -70,7 +68,7 @@ class Runtime:
         alpha = exponent(config)
 
         def read(tokens: list[str], score: float) -> Seen:
-            is_finished = bool(tokens) and tokens[-1] == self._eos
+            is_finished = bool(tokens) and tokens[-1] == self.target_tokens[EOS_ID]
             ids = tuple(self.target_ids[token] for token in (tokens[:-1] if is_finished else tokens))
             return Seen(ids, score * max(len(tokens), 1) ** alpha, is_finished)
 
@@ -128,7 +126,7 @@ class Runtime:
         for batch in batches:
             poll(stop, doing)
             waiting.append((batch, submit(batch)))
-            if len(waiting) >= _AHEAD * self.replicas:
+            if len(waiting) >= _AHEAD * self._translator.num_translators:
                 yield waiting.popleft()
         while waiting:
             poll(stop, doing)

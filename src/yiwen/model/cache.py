@@ -86,8 +86,7 @@ class DecoderCache:
         if distances is None:
             bias = self.past.new_zeros(1, 1, self.length)
         else:
-            n_heads = self.cross_bias.size(1)
-            bias_NGM = distances[..., -self.length :].to(self.past.dtype).view(n_heads, -1, self.length)
+            bias_NGM = distances[..., -self.length :].to(self.past.dtype).view(self.cross_bias.size(1), -1, self.length)
             bias = bias_NGM.repeat(self.past.size(3), 1, 1)
         return _forbidding(bias, max(0, LEAST_ROOM - self.length))
 
@@ -96,7 +95,7 @@ class DecoderCache:
 
         Args:
             rows: Old row of each new row, (R',), int64. New rows stand sentence by sentence with an equal number
-                each, so a sentence leaves the batch when none of its rows is named.
+                each. A sentence leaves the batch when none of its rows is named, and `select_sentences` leaves it out.
         """
         room, _, _, n_rows, _ = self.past.shape
         # Elsewhere asking whether they are the same rows would wait for the device.

@@ -51,7 +51,7 @@ def dropout(x: Tensor, p: float) -> Tensor:
 
 
 def is_left_out(p: float) -> bool:
-    """Whether a whole layer is skipped this time, with probability p (LayerDrop, Fan et al. 2020, section 3.1).
+    """Whether a whole layer is skipped this time, with probability p (LayerDrop, Fan et al. 2020, section 3).
 
     Drawn on the CPU whatever the model computes on: nothing has to wait for the answer.
     """

@@ -26,10 +26,7 @@ def torch_product(x: Tensor, weight: Tensor, bias: Tensor | None, with_relu: boo
 
 def onednn_product(x: Tensor, weight: Tensor, bias: Tensor, with_relu: bool) -> Tensor:
     """The same by oneDNN, on a CPU, in autocast's type where it is on."""
-    dtype = compute_dtype(x)
-    if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
-        return _OneDnnProduct.apply(x, weight, bias, with_relu, dtype)  # type: ignore[no-untyped-call]
-    return onednn_linear(x.to(dtype), weight.to(dtype), bias.to(dtype), with_relu)
+    return _OneDnnProduct.apply(x, weight, bias, with_relu, compute_dtype(x))  # type: ignore[no-untyped-call]
 
 
 def has_onednn(dtype: torch.dtype) -> bool:
@@ -65,15 +62,15 @@ def use_product(model: nn.Module, product: Product) -> None:
 
 
 class _OneDnnProduct(torch.autograd.Function):
-    """oneDNN's product with its gradients. x, y and both gradients of activations have the type `dtype`."""
+    """oneDNN's product with its gradients, all computed in the type `dtype`, which y has."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, with_relu: bool, dtype: torch.dtype) -> Tensor:
         x_NI, weight_OI = x.to(dtype).flatten(0, -2), weight.to(dtype)
         y = onednn_linear(x_NI, weight_OI, bias.to(dtype), with_relu)
         ctx.save_for_backward(x_NI, weight_OI, y if with_relu else None)
-        ctx.x_shape, ctx.x_dtype, ctx.weight_dtype = x.shape, x.dtype, weight.dtype
-        return y.view(*x.shape[:-1], -1)
+        ctx.x_shape = x.shape
+        return y.view(*x.shape[:-1], weight.size(0))
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None, None]:
@@ -81,13 +78,13 @@ class _OneDnnProduct(torch.autograd.Function):
         grad_NO = grads[0].flatten(0, -2)
         if y_NO is not None:
             grad_NO = torch.ops.aten.threshold_backward(grad_NO, y_NO, 0)
-        x_grad = _product(grad_NO, weight_OI).view(ctx.x_shape).to(ctx.x_dtype) if ctx.needs_input_grad[0] else None
+        x_grad = _product(grad_NO, weight_OI).view(ctx.x_shape) if ctx.needs_input_grad[0] else None
         # Of two equal products the one that has to turn the narrower matrix is a sixth faster.
         if x_NI.size(1) <= grad_NO.size(1):
-            weight_grad = _product(x_NI.t(), grad_NO).t().contiguous().to(ctx.weight_dtype)
+            weight_grad = _product(x_NI.t(), grad_NO).t().contiguous()
         else:
-            weight_grad = _product(grad_NO.t(), x_NI).to(ctx.weight_dtype)
-        return x_grad, weight_grad, grad_NO.sum(dim=0).to(ctx.weight_dtype), None, None
+            weight_grad = _product(grad_NO.t(), x_NI)
+        return x_grad, weight_grad, grad_NO.sum(dim=0), None, None  # autograd gives each the type of its input
 
 
 def onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None, with_relu: bool) -> Tensor:

@@ -19,8 +19,7 @@ def causal_mask(n: int, device: torch.device) -> Tensor:
 def target_mask(tgt_ids: Tensor, pad_id: int) -> Tensor:
     """Causal and not padding: (B, T) -> (B, 1, T, T).
 
-    A padded query may look at the real tokens before it: its row is never used, yet must not be empty, or the
-    softmax over nothing would give NaN.
+    A padded query looks at the real tokens before it: its row is never used.
     """
     return padding_mask(tgt_ids, pad_id) & causal_mask(tgt_ids.size(1), tgt_ids.device)
 

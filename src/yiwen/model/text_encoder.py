@@ -61,7 +61,18 @@ class Embeds(Protocol):
 
 
 def embed(model: Embeds, ids: Tensor, embedding: nn.Embedding, positions: nn.Module, where: int | Tensor = 0) -> Tensor:
-    """Embeddings times sqrt(d_model) plus positions, after dropout (sections 3.4, 3.5, 5.4): (B, L, D)."""
+    """Embeddings times sqrt(d_model) plus positions, after dropout (sections 3.4, 3.5, 5.4): (B, L, D).
+
+    Args:
+        model: Whose settings and dropout count.
+        ids: Subwords, (B, L).
+        embedding: Of the side that they belong to.
+        positions: Of the same side.
+        where: Position of the first, or of each, (L,).
+
+    Raises:
+        ValueError: If they reach beyond `max_len`.
+    """
     config = model.config
     if isinstance(where, int) and (length := where + ids.size(1)) > config.max_len:
         remedy = "split the text, or train with a larger model.max_len"

@@ -1,7 +1,7 @@
 """Classification: one label a text, from its pooled states. Tagging: one label a word, from the state of its first
 subword. Both are one cross-entropy; a label's number starts from 1, and 0 is padding.
 
-Shapes: B texts, S subwords, K labels, N positions that have a label.
+Shapes: B texts, S subwords, D d_model, K labels, N texts or positions that have a label.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from yiwen.tasks.loss import LossFn
 from yiwen.text.subword import PAD_ID
 
 
-def label_logits(model: EncoderModel, batch: Batch) -> Tensor:
-    """Scores of the labels for all that has one in the batch, row by row: (N, K), float32."""
-    if batch.tgt_out.size(1) == 1:
-        return model.logits(model.pooled(batch.src_ids)).float()
-    return model.logits(model(batch.src_ids)[batch.tgt_out != PAD_ID].float()).float()
+def label_logits(model: EncoderModel, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Scores of the labels for all that has one in the batch, row by row, (N, K), float32; and its label, (N,)."""
+    has_label = batch.tgt_out != PAD_ID
+    for_words = batch.tgt_out.size(1) > 1
+    states_ND = model(batch.src_ids)[has_label].float() if for_words else model.pooled(batch.src_ids)
+    return model.logits(states_ND).float(), batch.tgt_out[has_label] - 1
 
 
 def label_loss(smoothing: float, weights_K: Tensor | None = None) -> LossFn:
@@ -36,8 +37,7 @@ def label_loss(smoothing: float, weights_K: Tensor | None = None) -> LossFn:
     """
 
     def loss_fn(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
-        logits_NK = label_logits(cast(EncoderModel, model), batch)
-        gold_N = batch.tgt_out[batch.tgt_out != PAD_ID] - 1
+        logits_NK, gold_N = label_logits(cast(EncoderModel, model), batch)
         losses_N = F.cross_entropy(logits_NK, gold_N, label_smoothing=smoothing, reduction="none")
         if weights_K is not None:
             # PyTorch's own also weigh what smoothing spreads: of 60 labels to 1, all texts would get the rare one.

@@ -21,7 +21,7 @@ from yiwen.tasks.loss import LossFn
 
 def vectors(model: EncoderModel, ids: Tensor) -> Tensor:
     """Pooled states of length 1, (B, D), float32."""
-    return F.normalize(model.pooled(ids).float(), dim=1)
+    return F.normalize(model.pooled(ids), dim=1)
 
 
 def embed_loss(temperature: float) -> LossFn:

@@ -84,8 +84,7 @@ def guided_loss(loss_fn: LossFn, model: Transformer, guide: Guide, *, place: Ali
             seen = last.__dict__.pop("weights", None)
         if seen is None:  # layer dropout left the layer out
             return loss_sum, n_tokens
-        weights_NTS = seen.float()
-        weights_BTS = weights_NTS.view(-1, *batch.tgt_out.shape, weights_NTS.size(2)).mean(dim=0)  # R-Drop passes twice
+        weights_BTS = seen.float().unflatten(0, (-1, len(batch.tgt_out))).mean(dim=0)  # R-Drop passes twice
         distance = -(guide(batch) * weights_BTS.clamp_min(_SMALLEST).log()).sum()
         return loss_sum + weight * distance, n_tokens
 

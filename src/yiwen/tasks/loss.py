@@ -28,7 +28,7 @@ ROWS = 64
 """Rows are filled up to a multiple of this: oneDNN makes and keeps a kernel for every number of them that it meets."""
 
 BLOCK_TOKENS = 1024
-"""Rows whose logit gradients wait, in bf16, for one product with their states: a multiple of CHUNK_TOKENS."""
+"""Rows whose logit gradients wait for one product with their states: a multiple of CHUNK_TOKENS."""
 
 _SMALLEST_P = 1e-30
 """Far enough above the smallest float32 number for its logarithm to be exact."""

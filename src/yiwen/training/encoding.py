@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import cast
 
@@ -50,7 +51,8 @@ def encoder_job(
         initial: The model of any task whose encoder to start from; None: from random weights.
 
     Raises:
-        DataError: If there is nothing to train on or to validate with.
+        CheckpointError: If the weights of `initial` are damaged.
+        DataError: If the text is none that the task can learn from, or be judged by.
     """
     lengths = lengths_of(store)
     torch.manual_seed(seed_of(config.seed))
@@ -69,12 +71,9 @@ def encoder_job(
     longest = int(max(lengths.src.max(), lengths.tgt.max())) + 1  # embed reads both sides
 
     def validate(candidate: nn.Module, stop: StopFlag) -> Validation:
-        was_training = candidate.training
-        candidate.eval()
+        copied = cast(EncoderModel, copy.deepcopy(candidate)).eval()  # what is trained stays in training
         with computing_with(hardware.threads), torch.inference_mode(), autocast(hardware):
-            found = lesson.judge(cast(EncoderModel, candidate), stop)
-        candidate.train(was_training)
-        return found
+            return lesson.judge(copied, stop)
 
     def write_bundle(folder: Path, snapshot: Snapshot) -> None:
         said = {"max_src_tokens": max_tokens, "task": task, "labels": store.labels, "pooling": encoder.pooling}

@@ -25,7 +25,7 @@ from yiwen.tasks.embed import embed_loss, vectors
 from yiwen.tasks.heads import EncoderModel
 from yiwen.tasks.loss import LossFn
 from yiwen.tasks.mlm import hidden, mlm_loss, n_guessed, word_starts
-from yiwen.text.subword import EOS_ID, PAD_ID
+from yiwen.text.subword import EOS_ID
 from yiwen.training.config import TrainingConfig
 from yiwen.training.validation import N_SAMPLES, Validation, chunks_of
 
@@ -45,7 +45,11 @@ class Lesson:
 
 
 def labelling(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int) -> Lesson:
-    """Classification and tagging."""
+    """Classification and tagging.
+
+    Raises:
+        DataError: If spans are to be counted and no tag of the validation text marks one, or as in `chunks_of`.
+    """
     for_words = store.targets == "tags"
     weights_K = None
     if encoder.class_weights == "balanced":
@@ -74,8 +78,7 @@ def labelling(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, m
             stop.check("validation")
             batch = collate_labelled([src_ids[i] for i in chunk], [numbers[i] for i in chunk], for_words=for_words)
             batch = batch.to(model.device)
-            logits_NK = label_logits(model, batch)
-            gold_N = batch.tgt_out[batch.tgt_out != PAD_ID] - 1
+            logits_NK, gold_N = label_logits(model, batch)
             loss_sum += float(F.cross_entropy(logits_NK, gold_N, reduction="sum"))
             n_all += batch.n_tokens
             found = iter(logits_NK.argmax(dim=1).tolist())
@@ -93,7 +96,11 @@ def labelling(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, m
 
 
 def hiding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, max_len: int, max_tokens: int) -> Lesson:
-    """Masked-language modelling; the validation text is hidden in the same way at every validation."""
+    """Masked-language modelling; the validation text is hidden in the same way at every validation.
+
+    Raises:
+        DataError: As in `chunks_of`.
+    """
     hide = partial(hidden, share=encoder.mask_share, masking=encoder.masking, starts=word_starts(store.source))
     src_ids = store.source.encode(store.valid.normalised(store.src_lang).src)
     chunks = chunks_of(src_ids, config.micro_batch_tokens, max_len=max_len)
@@ -124,7 +131,7 @@ def embedding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, m
     """Texts and their translations as like vectors; judged by finding each other among all of the validation text.
 
     Raises:
-        DataError: If every pair is alone in its batch: there is nothing to tell it from.
+        DataError: If every pair is alone in its batch: there is nothing to tell it from; or as in `chunks_of`.
     """
     n_in_batch = config.micro_batch_tokens // (np.maximum(store.src_lengths, store.tgt_lengths) + 1)
     if np.count_nonzero(n_in_batch > 1) < 2:

@@ -59,7 +59,7 @@ class Trainer:
             resume_from: The checkpoint to go on from; None starts at step 0.
             console: Where progress is shown; None is silent.
         """
-        self.run, self.job, self.config, self.hardware, self.stop = run, job, config, hardware, stop
+        self.run, self.job, self.config, self.stop = run, job, config, stop
         self.model = job.model
         self.average = copy.deepcopy(job.model).eval() if config.ema_decay > 0 else None
         self.optimizers = build_optimizers(self.model, config, hardware, rate_of=job.rate_of)
@@ -148,8 +148,9 @@ class Trainer:
         """The rows of the coming update; opens the next epoch where this one is done."""
         while True:
             if not self.updates:
-                batch_tokens = self.config.micro_batch_tokens
-                self.updates = self.epoch_updates(epoch=self.progress.epoch, batch_tokens=batch_tokens)
+                self.updates = self.epoch_updates(
+                    epoch=self.progress.epoch, batch_tokens=self.config.micro_batch_tokens
+                )
             if self.progress.update < len(self.updates):
                 return self.updates[self.progress.update]
             self.updates = []
@@ -198,8 +199,7 @@ class Trainer:
         if not self._is_due(self.config.validate_every) or progress.validated_step >= progress.step:
             return
         validation = self.job.validate(self.average or self.model, self.stop)
-        if self.hardware.keeps_memory:
-            release_memory()
+        release_memory()
         score, loss = validation.scores[self.config.metric], validation.scores.get("loss", 0.0)
         self.log.validation(validation, step=progress.step, epoch=progress.epoch)
         # A checkpoint that a stop inside this validation left knows nothing of it: it is written anew.

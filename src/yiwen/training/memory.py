@@ -66,8 +66,7 @@ def fit_in_memory(
     while True:
         with suppress(torch.OutOfMemoryError):
             return compute(plan), plan, left_out
-        if torch.cuda.is_available():  # only now: the error held on to the tensors of the failed try
-            torch.cuda.empty_cache()
+        torch.cuda.empty_cache()  # only now: the error held on to the tensors of the failed try
         worst = max(range(len(plan)), key=lambda i: _cost(plan[i], lengths))
         rows = plan[worst]
         if is_whole[worst] and len(rows) > 1:

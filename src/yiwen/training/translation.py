@@ -60,7 +60,7 @@ def translation_job(
 
     Raises:
         CheckpointError: If the weights of `initial` are damaged.
-        DataError: If there is nothing to train on.
+        DataError: If there is no validation text, or a line of it is longer than the model has positions for.
     """
     lengths = lengths_of(store)
     torch.manual_seed(seed_of(config.seed))
@@ -114,7 +114,6 @@ def fastest_batch_tokens(
     """What `batch_tokens = "auto"` is here: tried with the real model on pairs of median length, or remembered.
 
     Raises:
-        DataError: If there is nothing to train on.
         Stopped: After a stop signal.
     """
     lengths = lengths_of(store)
@@ -146,8 +145,7 @@ def fastest_batch_tokens(
             measure=measure,
         )
     finally:
-        if hardware.keeps_memory:
-            release_memory()
+        release_memory()
 
 
 def _laid_out(batch: Batch, hardware: Hardware) -> Batch:

@@ -80,7 +80,7 @@ class ValidationSet:
         if self.n_symbols:
             translations = [*map(restored, translations, self.kept)]
         score = quick_score(translations, self.ref, tgt_lang=self.store.tgt_lang, metric=self.metric)
-        picture, drawing = self._picture(engine.model, device, found[0][0].ids) if found else (None, "")
+        picture, drawing = self._picture(engine.model, device, found[0][0].ids)
         scores = {"loss": loss, "perplexity": float(np.exp(min(loss, 100.0))), self.metric: score}
         samples = list(zip(self.src, translations, self.ref, strict=True))[:N_SAMPLES]
         return Validation(scores, samples, picture, drawing)
@@ -96,7 +96,7 @@ class ValidationSet:
             loss, count = loss_fn(model, tensors.to(device))
             loss_sum += loss.item()
             n_tokens += count
-        return loss_sum / max(n_tokens, 1)
+        return loss_sum / n_tokens
 
     @torch.inference_mode()
     def _picture(self, model: Transformer, device: str, ids: tuple[int, ...]) -> tuple[npt.NDArray[np.float32], str]:
