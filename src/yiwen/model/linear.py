@@ -26,7 +26,11 @@ def torch_product(x: Tensor, weight: Tensor, bias: Tensor | None, with_relu: boo
 
 def onednn_product(x: Tensor, weight: Tensor, bias: Tensor, with_relu: bool) -> Tensor:
     """The same by oneDNN, on a CPU, in autocast's type where it is on."""
-    return _OneDnnProduct.apply(x, weight, bias, with_relu, compute_dtype(x))  # type: ignore[no-untyped-call]
+    dtype = compute_dtype(x)
+    if torch.is_grad_enabled():
+        return _OneDnnProduct.apply(x, weight, bias, with_relu, dtype)  # type: ignore[no-untyped-call]
+    # A step of a search has dozens of these, and autograd's way costs 6 of 26 microseconds each.
+    return onednn_linear(x.to(dtype), weight.to(dtype), bias.to(dtype), with_relu)
 
 
 def has_onednn(dtype: torch.dtype) -> bool:
