@@ -154,7 +154,7 @@ class Encoder:
         """Probability of each label for each text, (N, K).
 
         Raises:
-            ConfigError: If the bundle is not a classifier.
+            CheckpointError: If the bundle is not a classifier.
         """
         self.require("classify")
         return self._soft_max(self._pooled(self._pieces(texts), stop=stop))
@@ -163,7 +163,7 @@ class Encoder:
         """The likeliest label of each text.
 
         Raises:
-            ConfigError: If the bundle is not a classifier.
+            CheckpointError: If the bundle is not a classifier.
         """
         self.require("classify")
         pieces = self._pieces(texts)
@@ -184,7 +184,8 @@ class Encoder:
             stop: Polled between batches.
 
         Raises:
-            ConfigError: If the bundle is not a tagger, or a sentence is not a list of words.
+            CheckpointError: If the bundle is not a tagger.
+            ConfigError: If a sentence is not a list of words.
         """
         self.require("tag")
         expect(sentences, Iterable, "sentences", "a list that holds the words of each in a list")
@@ -207,11 +208,11 @@ class Encoder:
         """Make sure that the bundle is of a task.
 
         Raises:
-            ConfigError: If it is of another.
+            CheckpointError: If it is of another.
         """
-        own = self.bundle.info.task
+        own, folder = self.bundle.info.task, self.bundle.folder
         if own != task:
-            raise ConfigError(f"{self.bundle.folder} is a model of the task {own!r}; train one of the task {task!r}")
+            raise CheckpointError(f"{folder} is a model of the task {own!r}; train one of the task {task!r}")
 
     def _read(self, words: Sequence[str]) -> list[str]:
         """The words of a sentence, or a text, as the model reads it: Chinese in the script that it knows.
