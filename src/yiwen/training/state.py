@@ -46,14 +46,8 @@ class Progress:
     def line(self, *, learning_rate: float, gradient_norm: float) -> dict[str, float]:
         """One line of metrics.jsonl about the updates since the last, one at least; it depends on no clock."""
         loss = self.loss_sum / self.loss_tokens
-        return {
-            "step": self.step,
-            "epoch": self.epoch,
-            "loss": loss,
-            "perplexity": math.exp(min(loss, 100.0)),
-            "learning_rate": learning_rate,
-            "gradient_norm": gradient_norm,
-        }
+        so_far = {"step": self.step, "epoch": self.epoch, "loss": loss, "perplexity": math.exp(min(loss, 100.0))}
+        return so_far | {"learning_rate": learning_rate, "gradient_norm": gradient_norm}
 
 
 def seed_of(*numbers: int) -> int:
