@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -618,6 +619,15 @@ def test_folders_may_be_texts_and_a_recipe_has_to_be_loaded(text: Path, run: Pat
     for argument in ("run", "root", "stop"):
         with pytest.raises(ConfigError, match=rf"^{argument} is a int; give .*, or None, not 7$"):
             train_recipe(loaded, **{argument: 7})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("setting", [torch.no_grad, torch.inference_mode, partial(torch.device, "meta")])
+def test_what_a_caller_has_set_torch_to_changes_no_training(
+    setting: Callable[[], Any], text: Path, whole: Path, tmp_path: Path
+) -> None:
+    with setting():  # the device stands for a GPU that is the default one
+        train_recipe(load_recipe(text / "reverse.toml", [f"training.{each}" for each in FAST]), run=tmp_path / "run")
+    assert outcome(tmp_path / "run") == outcome(whole)
 
 
 def test_a_caller_draws_the_numbers_that_would_come_without_a_training(text: Path, tmp_path: Path) -> None:

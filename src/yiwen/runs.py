@@ -77,7 +77,8 @@ def train_recipe(
     check_start(run, loaded.recipe, resume=resume)
     refuse_changes(run, loaded.recipe)  # before hours go into preparing what is then refused
     prepared = prepare_recipe(loaded, stop=stop, progress=console is not None, root=root)
-    with one_writer(run), torch.random.fork_rng(devices=[]):  # the caller's own random numbers stay
+    # The caller's own random numbers stay, and gradients are computed where the caller wants none.
+    with one_writer(run), torch.random.fork_rng(devices=[]), torch.inference_mode(False), torch.enable_grad():
         for folder in (run, run / "checkpoints", run / "bundles", run / "tensorboard"):
             folder.mkdir(exist_ok=True)
             remove_leftovers(folder, is_ours=folder != run)  # an export or an average may be written into the run
