@@ -172,6 +172,18 @@ def test_attention_is_timed_in_the_precision_of_the_training(
     assert seen == {dtype}
 
 
+def test_what_is_measured_is_the_processor_where_another_device_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    def once_each(ways: list[Callable[[], object]], **_: float) -> list[float]:
+        for way in ways:
+            way()  # of tensors on two devices this fails
+        return [7.0 for _ in ways]
+
+    monkeypatch.setattr(measured, "best_seconds", once_each)
+    with torch.device("meta"):
+        assert faster_attention(precision="float32", threads=1) == "plain"
+        faster_products(precision="float32", threads=1)
+
+
 def test_without_onednn_pytorch_computes_the_products(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda dtype: False)
     assert faster_products(precision="float32", threads=1) == "torch"

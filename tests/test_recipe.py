@@ -339,6 +339,22 @@ def test_settings_that_do_not_go_together_or_would_do_nothing_are_refused(
     assert "batch_tokens.int" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"search": None}, "search is None; its type is SearchConfig, use one of that"),
+        ({"model": {"d_model": 6}}, "model is {'d_model': 6}; its type is ModelConfig, use one of that"),
+        ({"task": "guess"}, 'task is \'guess\'; its type is "translate" | "classify"'),
+    ],
+)
+def test_a_recipe_made_in_python_has_parts_of_their_own_kinds(changes: dict[str, Any], message: str) -> None:
+    recipe = load_recipe("demo-en-zh").recipe
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
+        dataclasses.replace(recipe, **changes)
+    with pytest.raises(ConfigError, match=r"^data\.cleaning is None; its type is CleaningConfig, use one of that$"):
+        dataclasses.replace(recipe.data, cleaning=None)  # type: ignore[arg-type]
+
+
 def test_a_recipe_may_be_a_path_and_its_settings_one_text() -> None:
     assert load_recipe(Path("demo-en-zh")).name == "demo-en-zh"
     one, several = (

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -523,7 +524,7 @@ def test_a_second_writer_is_refused(text: Path, tmp_path: Path, capsys: pytest.C
 
 
 def test_checkpoints_are_averaged_by_hand(run: Path, tmp_path: Path) -> None:
-    assert average_run(run, output=tmp_path / "mean", last=2) == 2
+    assert average_run(str(run), output=str(tmp_path / "mean"), last=2) == 2
     bundle = open_bundle(tmp_path / "mean")
     assert (bundle.info.weights, bundle.info.step, bundle.info.scores) == ("average of 2 checkpoints", 9, {})
     parts = [load_file(path / "model.safetensors") for path in checkpoints(run / "checkpoints")[-2:]]
@@ -618,6 +619,24 @@ def test_folders_may_be_texts_and_a_recipe_has_to_be_loaded(text: Path, run: Pat
     for argument in ("run", "root", "stop"):
         with pytest.raises(ConfigError, match=rf"^{argument} is a int; give .*, or None, not 7$"):
             train_recipe(loaded, **{argument: 7})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("setting", [torch.no_grad, torch.inference_mode, partial(torch.device, "meta")])
+def test_what_a_caller_has_set_torch_to_changes_no_training(
+    setting: Callable[[], Any], text: Path, whole: Path, tmp_path: Path
+) -> None:
+    with setting():  # the device stands for a GPU that is the default one
+        train_recipe(load_recipe(text / "reverse.toml", [f"training.{each}" for each in FAST]), run=tmp_path / "run")
+    assert outcome(tmp_path / "run") == outcome(whole)
+
+
+def test_a_caller_draws_the_numbers_that_would_come_without_a_training(text: Path, tmp_path: Path) -> None:
+    loaded = load_recipe(text / "reverse.toml", [f"training.{setting}" for setting in FAST])
+    torch.manual_seed(7)
+    drawn = torch.rand(3)
+    torch.manual_seed(7)
+    train_recipe(loaded, run=tmp_path / "run")
+    assert torch.equal(torch.rand(3), drawn)
 
 
 @pytest.mark.parametrize("package", ["torch", "pyarrow"])

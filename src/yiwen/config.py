@@ -162,7 +162,8 @@ def check_bounds(prefix: str, config: Any, *bounds: tuple[str, float, float, str
             value = tuple(value) if isinstance(value, list) else value.item()
             object.__setattr__(config, field.name, value)
         choices = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
-        kind = tuple if typing.get_origin(hint) is tuple else _SCALARS.get(hint, object)
+        whole = hint if isinstance(hint, type) else object  # a part, which is a config itself
+        kind = tuple if typing.get_origin(hint) is tuple else _SCALARS.get(hint, whole)
         if not (value in choices if choices else isinstance(value, kind)):
             raise ConfigError(f"{prefix}{field.name} is {value!r}; its type is {type_name(hint)}, use one of that")
         if isinstance(value, float) and not math.isfinite(value):

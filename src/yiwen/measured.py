@@ -69,9 +69,9 @@ def faster_attention(*, precision: str, threads: int) -> str:
     plain = fused = 0.0
     with computing_with(threads):
         for length in _LENGTHS:
-            drawn = torch.randn(3, _ROWS, 4, length, 64, generator=generator).to(dtype)
+            drawn = torch.randn(3, _ROWS, 4, length, 64, generator=generator, device="cpu").to(dtype)
             q, k, v = (each.requires_grad_() for each in drawn)
-            bias = torch.zeros(_ROWS, 1, 1, length, dtype=dtype)
+            bias = torch.zeros(_ROWS, 1, 1, length, dtype=dtype, device="cpu")
             ways = [partial(attend, q, k, v, bias) for attend in (plain_attention, fused_attention)]
             seconds = best_seconds([partial(_with_gradients, way) for way in ways])
             plain, fused = plain + seconds[0], fused + seconds[1]
@@ -112,7 +112,8 @@ def _feed_forward_ways(precision: str) -> list[Callable[[], None]]:
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     generator = torch.Generator().manual_seed(1)
     shapes = ((1024, 256), (1024, 256), (256, 1024), (1024,), (256,))
-    x, inner, outer, inner_bias, outer_bias = (torch.randn(*n, generator=generator).requires_grad_() for n in shapes)
+    drawn = (torch.randn(*n, generator=generator, device="cpu").requires_grad_() for n in shapes)
+    x, inner, outer, inner_bias, outer_bias = drawn
 
     def layer(product: Callable[..., torch.Tensor]) -> torch.Tensor:
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):

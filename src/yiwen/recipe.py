@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from yiwen.config import Table, override, parse, read_toml
+from yiwen.config import Table, check_bounds, override, parse, read_toml
 from yiwen.data.config import DataConfig
 from yiwen.errors import ConfigError, expect
 from yiwen.evaluation.metrics import EvaluationConfig
@@ -46,6 +46,7 @@ class Recipe:
     """How it is scored."""
 
     def __post_init__(self) -> None:
+        check_bounds("", self)
         _check_task(self)
         if self.model.tied_embeddings == "all" and not self.tokenizer.shared:
             remedy = "use tied_embeddings='target' or tokenizer.shared=true"

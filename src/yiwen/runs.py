@@ -28,6 +28,8 @@ from yiwen.training.config import MAY_CHANGE, TrainingConfig
 from yiwen.training.state import Progress
 
 with needing("training needs torch and pyarrow", extra="train"):
+    import torch
+
     from yiwen.data.store import Store
     from yiwen.preparing import initial_model, prepare_recipe
     from yiwen.training.average import average_weights
@@ -75,7 +77,8 @@ def train_recipe(
     check_start(run, loaded.recipe, resume=resume)
     refuse_changes(run, loaded.recipe)  # before hours go into preparing what is then refused
     prepared = prepare_recipe(loaded, stop=stop, progress=console is not None, root=root)
-    with one_writer(run):
+    # The caller's own random numbers stay, and gradients are computed where the caller wants none.
+    with one_writer(run), torch.random.fork_rng(devices=[]), torch.inference_mode(False), torch.enable_grad():
         for folder in (run, run / "checkpoints", run / "bundles", run / "tensorboard"):
             folder.mkdir(exist_ok=True)
             remove_leftovers(folder, is_ours=folder != run)  # an export or an average may be written into the run
@@ -126,7 +129,7 @@ def check_start(run: Path, recipe: Recipe, *, resume: bool) -> None:
         raise ConfigError(f"{run} exists already; go on by --resume, give another --run folder, or remove it first")
 
 
-def average_run(run: Path, *, output: Path, last: int, stop: StopFlag | None = None) -> int:
+def average_run(run: str | Path, *, output: str | Path, last: int, stop: StopFlag | None = None) -> int:
     """Write the mean of a run's last scheduled checkpoints as a bundle; returns how many there were.
 
     Raises:
@@ -134,6 +137,7 @@ def average_run(run: Path, *, output: Path, last: int, stop: StopFlag | None = N
         ConfigError: If `last` is below 1, or `output` exists or may not be written.
         Stopped: If the flag was set before all of them were read; then nothing is written.
     """
+    run, output = Path(run), Path(output)
     if last < 1:
         raise ConfigError(f"--last is {last}; average 1 checkpoint or more")
     require_free(output)

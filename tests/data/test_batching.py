@@ -236,6 +236,9 @@ def test_a_batch_worked_by_hand() -> None:
         assert packing.longest == 128
     assert packed.n_tokens == 6
     assert packed.to("cpu") is packed
+    with torch.device("meta"):  # in the place of a GPU that a caller has made the default
+        again = batch.packed()
+    assert all(map(torch.equal, again.tensors(), packed.tensors()))
 
 
 def test_packed_batches_are_of_few_kinds() -> None:

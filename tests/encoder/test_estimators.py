@@ -328,7 +328,6 @@ def test_fits_at_the_same_time_train_on_their_own_texts(tmp_path: Path, monkeypa
     assert "one" not in two
 
 
-@pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
 def test_a_model_in_a_temporary_folder_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "train_recipe", untrained)
     classifier = EncoderClassifier().fit([*"abcdefghij"], [1, 2] * 5)
@@ -345,5 +344,16 @@ def test_a_model_in_a_temporary_folder_is_not_copied(monkeypatch: pytest.MonkeyP
     with pytest.raises(DataError):
         classifier.fit([*"abcdefghij"], [1, 2] * 5)
     assert Path(classifier.model_).is_file()  # the earlier model is still its own
+
+
+def test_a_temporary_folder_goes_with_the_next_fit_or_the_estimator_without_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runs, "train_recipe", untrained)
+    classifier = EncoderClassifier().fit([*"abcdefghij"], [1, 2] * 5)
+    first = Path(classifier.model_)
+    second = Path(classifier.fit([*"abcdefghij"], [1, 2] * 5).model_)
+    assert [first.exists(), second.exists()] == [False, True]
     del classifier
-    gc.collect()  # here, where the warning is expected
+    gc.collect()  # where Python says that nobody removed it, pytest makes an error of that
+    assert not second.exists()

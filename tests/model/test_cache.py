@@ -33,6 +33,14 @@ def stepped(model: Transformer, tgt_in: Tensor, cache: DecoderCache) -> tuple[Te
     return torch.stack(logits, dim=1), cache
 
 
+def test_who_searches_by_hand_needs_no_torch_no_grad(make_model: MakeModel) -> None:
+    model = make_model()
+    tgt_in = random_target(3)
+    cached, _ = stepped(model, tgt_in, started(model, SRC_IDS))
+    torch.testing.assert_close(cached, model.logits(model(SRC_IDS, tgt_in)).detach(), rtol=0, atol=1e-5)
+    assert not cached.requires_grad
+
+
 def random_target(n_rows: int, length: int = T, seed: int = 1) -> Tensor:
     return torch.randint(4, 31, (n_rows, length), generator=torch.Generator().manual_seed(seed))
 

@@ -28,6 +28,16 @@ def test_a_layer_is_left_out_as_often_as_asked_for() -> None:
     assert share == pytest.approx(0.2, abs=4 * math.sqrt(0.2 * 0.8 / n))
 
 
+def test_whether_a_layer_is_left_out_depends_on_no_default_device() -> None:
+    def drawn() -> list[bool]:
+        with drawing_from(torch.Generator().manual_seed(7)):
+            return [is_left_out(0.5) for _ in range(31)]
+
+    with torch.device("meta"):  # in the place of a GPU
+        there = drawn()
+    assert there == drawn()
+
+
 def test_nothing_is_drawn_where_it_is_off() -> None:
     before = torch.get_rng_state()
     assert not is_left_out(0.0)

@@ -187,4 +187,9 @@ def test_builders_choose_the_configured_part() -> None:
 
 
 def test_the_rate_is_shown_when_a_model_is_printed() -> None:
-    assert repr(Dropout(0.3)) == "Dropout(p=0.3)"
+    assert repr(Dropout(0.3)) == "Dropout(p=0.3, inplace=False)"
+
+
+def test_who_looks_for_pytorchs_dropout_finds_it() -> None:
+    """As to draw several answers from a model that is otherwise set to inference (Gal and Ghahramani 2016)."""
+    assert isinstance(Dropout(0.3), nn.Dropout)

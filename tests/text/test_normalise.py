@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,6 +57,15 @@ def test_case_full_width_signs_and_joiners_stay(text: str) -> None:
 
 def test_the_quick_path_misses_no_character() -> None:
     assert not any(chr(code).isprintable() for code in _TABLE)
+
+
+@pytest.mark.parametrize("column", [pa.array(["a", "b"]), pa.chunked_array([["a"], ["b"]])])
+def test_a_column_of_arrow_is_a_list_of_texts(column: pa.Array | pa.ChunkedArray) -> None:
+    assert as_texts(column, "an encoder") == ["a", "b"]
+    with pytest.raises(ConfigError, match=r"give a column of strings, not a table, a set or a single text$"):
+        as_texts(pa.table({"a": column}), "an encoder")
+    with pytest.raises(ConfigError, match=r"item 1 is None$"):
+        as_texts(pa.array(["a", None]), "an encoder")
 
 
 def test_what_is_no_text_is_named_with_its_place() -> None:

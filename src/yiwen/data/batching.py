@@ -56,11 +56,12 @@ class Packing:
         lengths = is_real.sum(dim=1)
         n_real = int(lengths.sum())
         room, n = _rounded(n_real + N_FILLERS, 3) - n_real, _rounded(len(lengths) + N_FILLERS, 1)
-        fillers = room // N_FILLERS + (torch.arange(N_FILLERS) < room % N_FILLERS)
+        fillers = room // N_FILLERS + (torch.arange(N_FILLERS, device=lengths.device) < room % N_FILLERS)
         lengths = F.pad(torch.cat([lengths, fillers]), (0, n - len(lengths) - N_FILLERS))
         starts = F.pad(lengths.cumsum(dim=0, dtype=torch.int32), (1, 0))
         # A filler may be longer than what a model has positions for: it counts anew behind the longest sentence.
-        places = (torch.arange(int(starts[-1])) - starts[:-1].repeat_interleave(lengths)) % is_real.size(1)
+        in_row = torch.arange(int(starts[-1]), device=lengths.device)
+        places = (in_row - starts[:-1].repeat_interleave(lengths)) % is_real.size(1)
         return cls(starts, places, longest=-(-int(lengths.max()) // 128) * 128)
 
 

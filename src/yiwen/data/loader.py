@@ -42,7 +42,7 @@ def hide_words(batch: Batch, *, share: float, seed: int, first: int = N_SPECIAL)
     """
     if share == 0:
         return batch
-    is_hidden = torch.rand(batch.src_ids.shape, generator=torch.Generator().manual_seed(seed)) < share
+    is_hidden = torch.rand(batch.src_ids.shape, generator=torch.Generator().manual_seed(seed), device="cpu") < share
     return dataclasses.replace(batch, src_ids=batch.src_ids.masked_fill(is_hidden & (batch.src_ids >= first), UNK_ID))
 
 

@@ -13,8 +13,10 @@ from dataclasses import replace
 from itertools import compress
 from pathlib import Path
 from secrets import token_hex
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, Final, Self, cast
+from weakref import finalize
 
 import numpy as np
 
@@ -141,14 +143,16 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
             )
         if len(classes) == 1:
             raise DataError(f"all labels are {labels[0]!r}: there is nothing to tell apart; add texts of another one")
-        temporary = TemporaryDirectory() if self.folder is None else None
-        place = temporary.name if temporary else expect(self.folder, str | Path, "folder", "a path, or None")
+        place = mkdtemp() if self.folder is None else expect(self.folder, str | Path, "folder", "a path, or None")
+        kept = finalize(self, rmtree, place, ignore_errors=True) if self.folder is None else None
         folder = Path(place).absolute() / f"fit-{token_hex(6)}"
         if not may_write(folder / "train.jsonl"):
             raise ConfigError(f"folder={place} is a file or may not be written; give another, or None")
         folder.mkdir(parents=True)
         run, fits, dropped = _trained(loaded, texts, numbers, folder)
-        self.classes_, self.model_, self._kept = classes, str(run / "best"), temporary
+        if before := self.__dict__.get("_kept"):
+            before()
+        self.classes_, self.model_, self._kept = classes, str(run / "best"), kept
         self.__dict__.pop("_encoder", None)
         if left_out := ", ".join(f"{drop.count} ({drop.reason})" for drop in dropped):
             lost = ", ".join(map(repr, classes[np.setdiff1d(numbers, numbers[fits])].tolist()))

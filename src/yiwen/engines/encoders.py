@@ -69,8 +69,8 @@ def load_encoder(bundle: Bundle) -> EncoderModel:
         model = EncoderModel(info.model, vocab_size=info.src_vocab_size, n_labels=n_labels, pooling=info.pooling)
     parameters = dict(model.named_parameters())
     if info.task == "translate":
-        body = model.body.named_parameters()
-        shared = "tgt" if info.model.tied_embeddings == "all" else "src"  # a tied matrix is stored under its first name
-        parameters = {name.replace("src_embedding", f"{shared}_embedding"): p for name, p in body}
+        # A tied matrix is stored under its first name.
+        stored = "tgt_embedding" if info.model.tied_embeddings == "all" else "src_embedding"
+        parameters = {name.replace("src_embedding", stored): p for name, p in model.body.named_parameters()}
     load_weights(parameters, path, has_more=info.task == "translate")
     return model.eval()

@@ -99,7 +99,7 @@ class DecoderCache:
         """
         room, _, _, n_rows, _ = self.past.shape
         # Elsewhere asking whether they are the same rows would wait for the device.
-        if self.length == 0 or (rows.device.type == "cpu" and torch.equal(rows, torch.arange(n_rows))):
+        if self.length == 0 or (rows.device.type == "cpu" and torch.equal(rows, torch.arange(n_rows, device="cpu"))):
             return self
         fits = self.spare.size(0) == room and self.spare.size(3) == rows.size(0)
         past = self.spare if fits else self._room(room, rows.size(0))

@@ -55,15 +55,11 @@ def is_left_out(p: float) -> bool:
 
     Drawn on the CPU whatever the model computes on: nothing has to wait for the answer.
     """
-    return p > 0.0 and torch.rand((), generator=_generator.get()).item() < p
+    return p > 0.0 and torch.rand((), generator=_generator.get(), device="cpu").item() < p
 
 
-class Dropout(nn.Module):
+class Dropout(nn.Dropout):
     """`dropout` in training, nothing otherwise."""
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as x."""
@@ -75,9 +71,6 @@ class Dropout(nn.Module):
         if p == 0.0 or x.device.type != "cpu" or x.dtype != y.dtype:
             return x + dropout(y, p)
         return _Dropped.apply(y, _n_dropped(p), x)  # type: ignore[no-untyped-call]
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
 
 
 class _Dropped(torch.autograd.Function):
@@ -108,7 +101,7 @@ def _mask(x: Tensor, n_dropped: int) -> Tensor:
     A byte decides for staying when it is n_dropped or more. All eight bytes of a word are compared at once: to the
     lower seven bits of each is added what carries into its highest bit from the threshold on.
     """
-    words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None, generator=_generator.get())
+    words = x.new_empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None, generator=_generator.get())
     low = words.bitwise_and(_LOW)
     if n_dropped <= 128:
         is_high = low.add_((128 - n_dropped) * _ONES).bitwise_or_(words)

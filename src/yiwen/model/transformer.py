@@ -118,8 +118,9 @@ class Transformer(nn.Module):
         """The cache before the first step of a search."""
         return DecoderCache.empty(self.decoder.project(memory_BSD), attention_bias(src_mask, memory_BSD.dtype))
 
+    @torch.no_grad()  # the cache is written in place
     def step(self, last_ids: Tensor, cache: DecoderCache) -> tuple[Tensor, DecoderCache]:
-        """Decode one more position.
+        """Decode one more position, without gradients.
 
         Args:
             last_ids: The newest token of each hypothesis, (R,): bos first.

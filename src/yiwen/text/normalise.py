@@ -96,7 +96,9 @@ def as_texts(values: Any, taker: str) -> list[str]:
     """
     is_table = isinstance(values, str | Mapping | set | frozenset)  # in no order, or names instead of texts
     is_table |= hasattr(values, "columns") or not isinstance(values, Iterable) or getattr(values, "ndim", 1) != 1
-    texts: list[Any] = [] if is_table else list(values)
+    texts: list[Any] = []
+    if not is_table:  # the texts that a column of Arrow gives one by one are no str
+        texts = values.to_pylist() if hasattr(values, "to_pylist") else list(values)
     wrong = next((f"; item {n} is {text!r:.60}" for n, text in enumerate(texts) if not isinstance(text, str)), "")
     if is_table or wrong:
         remedy = f"give a column of strings, not a table, a set or a single text{wrong}"

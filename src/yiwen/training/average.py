@@ -36,7 +36,6 @@ def average_weights(paths: Sequence[Path], stop: StopFlag | None = None) -> dict
 def with_weights(model: M, weights: Mapping[str, Tensor]) -> M:
     """A copy of the model for inference, with other weights."""
     copied = copy.deepcopy(model).eval()
-    with torch.no_grad():
-        for name, parameter in copied.named_parameters():
-            parameter.copy_(weights[name])
+    for name, parameter in copied.named_parameters():
+        parameter.detach().copy_(weights[name])
     return copied

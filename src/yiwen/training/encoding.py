@@ -56,13 +56,11 @@ def encoder_job(
     """
     lengths = lengths_of(store)
     torch.manual_seed(seed_of(config.seed))
-    model = EncoderModel(
-        model_config,
-        vocab_size=store.source.vocab_size,
-        n_labels=len(store.labels),
-        pooling=encoder.pooling,
-        is_frozen=encoder.is_frozen,
-    )
+    vocab_size, n_labels = store.source.vocab_size, len(store.labels)
+    with torch.device("cpu"):  # the first weights are the same wherever they are to go
+        model = EncoderModel(
+            model_config, vocab_size=vocab_size, n_labels=n_labels, pooling=encoder.pooling, is_frozen=encoder.is_frozen
+        )
     if initial is not None:
         model.body.load_state_dict(load_encoder(initial).body.state_dict())
     apply_to_model(model.to(hardware.device), hardware)

@@ -144,7 +144,7 @@ def embedding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, m
         return _counted(load_batch(store, rows, seed=seed, max_tokens=max_tokens))
 
     def judge(model: EncoderModel, stop: StopFlag) -> Validation:
-        found = [torch.empty(len(ids), model.body.config.d_model) for ids in sides]
+        found = [torch.empty(len(ids), model.body.config.d_model, device="cpu") for ids in sides]
         for ids, places, out in zip(sides, chunks, found, strict=True):
             for chunk in places:
                 stop.check("validation")

@@ -156,6 +156,8 @@ def _laid_out(batch: Batch, hardware: Hardware) -> Batch:
 def _build(store: Store, model_config: ModelConfig, hardware: Hardware) -> Transformer:
     """The model, freshly drawn from the default generator, computing as chosen."""
     source, target = store.source.vocab_size, store.target.vocab_size
-    model = Transformer(model_config, src_vocab_size=source, tgt_vocab_size=target).to(hardware.device)
+    with torch.device("cpu"):  # the first weights are the same wherever they are to go
+        model = Transformer(model_config, src_vocab_size=source, tgt_vocab_size=target)
+    model.to(hardware.device)
     apply_to_model(model, hardware)
     return model
