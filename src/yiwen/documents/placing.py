@@ -17,6 +17,7 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from yiwen.documents.unit import CJK, Mark, Span, is_cjk
+from yiwen.plan import Piece
 from yiwen.text.scripts import MARKS, UNSPACED_LETTERS, VOWELS_BEFORE, is_unspaced
 
 SURE: Final = 0.5
@@ -38,15 +39,6 @@ _PHRASE_END: Final = re.compile(r"[。！？；.!?;…，,：:،؛؟۔।॥]|[\
 
 Words = tuple[list[Span], list[Span], list[tuple[int, int, float]]]
 """Words of a text and of its translation, and links: two numbers of words and a weight."""
-
-
-class Piece(NamedTuple):
-    """Characters of a text and of its translation that are each other's translation."""
-
-    src_start: int
-    src_end: int
-    tgt_start: int
-    tgt_end: int
 
 
 class Linked(NamedTuple):
