@@ -180,6 +180,19 @@ def test_a_break_in_a_string_stands_between_two_words(br: str) -> None:
 @pytest.mark.parametrize(
     ("source", "written"),
     [
+        ("see <b>the dog<br></b>", "SEE <b>THE DOG</b> <br>"),
+        ("see <b>the {n}<br></b>", "SEE <b>THE {n}</b> <br>"),  # whose number was left behind the break
+        ("One.<br>see <b>the dog<br></b>", "ONE.<br>SEE <b>THE DOG</b> <br>"),
+    ],
+)
+def test_a_break_that_no_word_follows_stays_at_the_end(source: str, written: str) -> None:
+    out = translated_here(json.dumps([source]), "json", lambda text: text.replace("{n}", "").upper())
+    assert json.loads(out) == [written]
+
+
+@pytest.mark.parametrize(
+    ("source", "written"),
+    [
         ("One here.<br><br>Two here.", "ONE HERE.<br><br>TWO HERE."),
         ("<ul><li>One here.</li><li>two</li></ul>", "<ul><li>ONE HERE.</li><li>TWO</li></ul>"),
         ("<p>One <b>big</b></p> <p>two</p>", "<p>ONE <b>BIG</b></p> <p>TWO</p>"),
@@ -376,6 +389,7 @@ def test_the_letter_that_a_menu_underlines_tears_no_word_and_is_marked_in_the_tr
         "See _config.py now",
         "Call _exit() now",
         "Use log_file or cap_init",
+        "A Blueness_cb470 here",
         "Be _very_ careful",
         "A&nbsp;dog",
         "Set {{ a &b }} now",

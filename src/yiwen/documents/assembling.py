@@ -44,7 +44,7 @@ Symfony `%name%`, of Xcode `%#@name@` and `%arg`, in a plural of ICU `#`; `[[lin
 _MESSAGE: Final = re.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,")
 """How a message of ICU begins."""
 _MNEMONIC: Final = re.compile(
-    r"(?<!\S)(?:[A-Z][a-z]*(?=[_&]+[a-z])|[a-z]{2,}(?=&+[a-z]))?(_|&&?)([^\W\d_])(?![^\W_]*(?:[_;]|\(\)|\.\w))"
+    r"(?<!\S)(?:[A-Z][a-z]*(?=[_&]+[a-z]+\b)|[a-z]{2,}(?=&+[a-z]))?(_|&&?)([^\W\d_])(?![^\W_]*(?:[_;]|\(\)|\.\w))"
 )
 """`_File`, `E_xit`, `log &out`, `&&File` of Visual Studio Code; neither `R&D` nor `log_file`, `_name()`, `&amp;`."""
 _KEYLESS: Final = re.compile(r"[\u0900-\u0dff\u0f00-\u0fff\u3040-\u9fff\uac00-\ud7a3]")
