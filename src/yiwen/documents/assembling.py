@@ -50,6 +50,8 @@ _MNEMONIC: Final = re.compile(
 _KEYLESS: Final = re.compile(r"[\u0900-\u0dff\u0f00-\u0fff\u3040-\u9fff\uac00-\ud7a3]")
 """A letter that no key has: Indic, Tibetan, Japanese, Chinese, Korean."""
 _LONGEST_LABEL: Final = 80
+_OF_PROGRAMS: Final = re.compile(rf"{_KEEP.pattern} | (?<![\w$])\$[1-9](?![.,]?\d)", _KEEP.flags)
+"""With $1 of MediaWiki and of extensions of browsers, and $2 beside it; alone, or in other texts, these are prices."""
 
 
 def running(tokens: Iterable[Token | Part], units: Callable[[list[Token]], list[Part]]) -> list[Part]:
@@ -75,10 +77,14 @@ def string_unit(tokens: Sequence[Token], finish: Escape, *, raw: str | None = No
     return []
 
 
-def without_mnemonic(unit: Unit) -> Unit:
-    """A label of a program without the sign before the letter that its menu underlines; written, it has one again."""
-    signs = [sign for sign in _MNEMONIC.finditer(unit.text) if not any(a <= sign.start(1) < b for a, b in unit.keep)]
-    if len(signs) != 1 or unit.text.count("_") > 1 or unit.marks or len(unit.text) > _LONGEST_LABEL:
+def of_program(unit: Unit) -> Unit:
+    """A string of a program, of which $1 is kept, without the sign of a mnemonic; written, it has one again.
+
+    A mnemonic is the letter that a menu underlines.
+    """
+    unit = replace(unit, keep=_kept(unit.text, unit.marks, _OF_PROGRAMS)) if "$1" in unit.text else unit
+    signs = [*_MNEMONIC.finditer(unit.text)] if len(unit.text) <= _LONGEST_LABEL and not unit.marks else []
+    if len(signs) != 1 or unit.text.count("_") > 1 or any(a <= signs[0].start(1) < b for a, b in unit.keep):
         return unit
     (start, end), sign, letter = signs[0].span(1), unit.escape(signs[0][1]), signs[0][2].lower()
     text = unit.text[:start] + unit.text[end:]
@@ -276,9 +282,9 @@ def _is_prose(text: str, keep: Sequence[Span]) -> bool:
     return is_whole and any(sign.isalpha() and place not in inside for place, sign in enumerate(text))
 
 
-def _kept(text: str, marks: Sequence[Mark]) -> tuple[Span, ...]:
-    """Where code stands, and outside of it what `_KEEP` finds, unless a mark begins or ends inside."""
+def _kept(text: str, marks: Sequence[Mark], pattern: re.Pattern[str] = _KEEP) -> tuple[Span, ...]:
+    """Where code stands, and outside of it what the pattern finds, unless a mark begins or ends inside."""
     code = [(mark.start, mark.end, "") for mark in marks if mark.is_code]
     edges = [(edge, edge, "") for mark in marks for edge in (mark.start, mark.end)]
-    found = apart(places(_KEEP, text), [*code, *edges])
+    found = apart(places(pattern, text), [*code, *edges])
     return tuple(sorted((start, end) for start, end, _ in [*code, *found]))

@@ -10,7 +10,7 @@ from html import escape as escape_html
 from itertools import accumulate, chain, pairwise
 from typing import Final
 
-from yiwen.documents.assembling import kept_token, running, string_unit, units_of, without_mnemonic
+from yiwen.documents.assembling import kept_token, of_program, running, string_unit, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, string_tokens, xml_pieces
 from yiwen.documents.unit import Part, Token, Unit
 from yiwen.errors import DataError
@@ -53,7 +53,7 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
         DataError: If there is no entry, or its header names another language than `tgt_lang`.
     """
     if not (entries := list(_ENTRY.finditer(source))):
-        raise DataError("not a PO file: it has no line with msgid and a text in quotes; give one that gettext reads")
+        raise DataError("not a PO file: it has no msgid and msgstr with texts in quotes; give one that gettext reads")
     out, at = list[Part](), 0
     for entry in entries:
         forms = [*_FORM.finditer(source, *entry.span("forms"))]
@@ -65,7 +65,7 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
             tokens = [] if _CODED.search(wanted) or _unquoted(form[0]) else string_tokens(_unquoted(wanted))
             if unit := string_unit(tokens, lambda said: f'"{said.translate(_WRITTEN)}"'):
                 flags = flags if "fuzzy" in flags else flags.replace("#,", "#, fuzzy,", 1) or "#, fuzzy\n"
-                filled += [source[start : form.start()], *map(without_mnemonic, unit)]
+                filled += [source[start : form.start()], *map(of_program, unit)]
                 start = form.end()
         out += [source[at : entry.start()], flags, *filled, source[start : entry.end()]]
         at = entry.end()
@@ -236,7 +236,7 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
         else:
             tokens.append(_code(piece, raw))
     parts = running(tokens, partial(units_of, escape=escaped))
-    return [part if isinstance(part, str) else replace(without_mnemonic(part), raw=None) for part in parts]
+    return [part if isinstance(part, str) else replace(of_program(part), raw=None) for part in parts]
 
 
 def _code(piece: Piece, raw: str) -> Token:

@@ -13,7 +13,7 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from yiwen.documents.assembling import running, string_unit, units_of, without_mnemonic
+from yiwen.documents.assembling import of_program, running, string_unit, units_of
 from yiwen.documents.markup import string_tokens
 from yiwen.documents.unit import SENTENCE_END, Part, Span, Token, Unit, is_cjk
 from yiwen.errors import DataError
@@ -143,7 +143,7 @@ def values(source: str) -> list[Part]:
         for start, end in [] if is_key else _texts(source, match.start() + 1, match.end("string") - 1):
             raw = source[start:end]
             if unit := _string(json.loads(f'"{raw}"'), partial(_escaped, raw=raw, is_ascii=is_ascii), raw=raw):
-                out += [source[at:start], *map(without_mnemonic, unit)]
+                out += [source[at:start], *map(of_program, unit)]
                 at = end
     return [*out, source[at:]]
 
