@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from papers import Aligned, words
 
 from yiwen.documents import placing
-from yiwen.documents.placing import Linked, Piece, place
+from yiwen.documents.placing import Linked, place
 from yiwen.documents.unit import Mark
+from yiwen.plan import Piece
 
 
 def linked(text: str, target: str, pieces: list[tuple[Piece, Any]]) -> Linked:

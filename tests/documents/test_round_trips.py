@@ -498,6 +498,7 @@ RUNS = st.recursive(
 
 
 @given(st.lists(RUNS, max_size=5).map("".join), st.integers(0, 3))
+@example("&amp;foo ", 2)
 def test_translated_xml_is_well_formed_and_has_the_same_codes(run: str, n_words: int) -> None:
     source = f'<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{run}</seg></tuv></tu></body></tmx>'
     said = " ".join(["W&"] * n_words)
@@ -506,7 +507,8 @@ def test_translated_xml_is_well_formed_and_has_the_same_codes(run: str, n_words:
     assert codes[:1] * len(codes) == codes
     if len(segments) == 2:
         there = "".join(text for text in segments[1].itertext() if text != "c")
-        assert "".join(there.replace("<", "").split()) == said.replace(" ", "")
+        written = "".join(there.replace("<", "").split())
+        assert written.removeprefix("&") == said.replace(" ", "")  # a label has its sign again, `&foo`
 
 
 @pytest.mark.parametrize(

@@ -354,6 +354,7 @@ def test_arguments_of_qt_and_links_of_vue_are_kept_anywhere_in_prose(parts: list
         ("%name%, %%site%% or %DATE% at %d%%, not 30%off%", ["%name%", "%%site%%", "%DATE%", "%d", "%%"]),
         ("@count of %title: 50 %of it, a%off, %lus", ["@count", "%title", "%lu"]),  # Drupal
         ("Hello $name, $5 or US$ in $HOME", ["$name", "$HOME"]),  # PHP, Dart
+        ("$1 of $2, not $12", ["$1", "$2"]),  # MediaWiki
         ("%#x, %'d and # of C# #1", ["%#x", "%'d", "#"]),
         ("message #%d (#)", ["%d"]),
     ],

@@ -32,7 +32,7 @@ _KEEP: Final = re.compile(
     | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)(?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}  # ICU
     | %(?:\(\w+\)|<\w+>|\d+\$)?[-+0\#']*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
       (?:[diouxXeEfFgGcsp@](?!(?a:\w))|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
-    | (?<![A-Za-z\d`])(``?)[^`'\n]{1,80}\1(?![A-Za-z\d`])""".replace("{AROUND}", AROUND)
+    | (?<![A-Za-z\d`])(``?)[^`'\n]{1,80}\1(?![A-Za-z\d`]) | (?<!\S)&&(?!\S)""".replace("{AROUND}", AROUND)
     + rf" | {ARGUMENT} | {LINKED}",
     re.VERBOSE,
 )
@@ -43,6 +43,15 @@ Symfony `%name%`, of Xcode `%#@name@` and `%arg`, in a plural of ICU `#`; `[[lin
 """
 _MESSAGE: Final = re.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,")
 """How a message of ICU begins."""
+_MNEMONIC: Final = re.compile(
+    r"(?<!\S)(?:[A-Z][a-z]*(?=[_&]+[a-z]+\b)|[a-z]{2,}(?=&+[a-z]))?(_|&&?)([^\W\d_])(?![^\W_]*(?:[_;]|\(\)|\.\w))"
+)
+"""`_File`, `E_xit`, `log &out`, `&&File` of Visual Studio Code; neither `R&D` nor `log_file`, `_name()`, `&amp;`."""
+_KEYLESS: Final = re.compile(r"[\u0900-\u0dff\u0f00-\u0fff\u3040-\u9fff\uac00-\ud7a3]")
+"""A letter that no key has: Indic, Tibetan, Japanese, Chinese, Korean."""
+_LONGEST_LABEL: Final = 80
+_OF_PROGRAMS: Final = re.compile(rf"{_KEEP.pattern} | (?<![\w$])\$[1-9](?![.,]?\d)", _KEEP.flags)
+"""With $1 of MediaWiki and of extensions of browsers, and $2 beside it; alone, or in other texts, these are prices."""
 
 
 def running(tokens: Iterable[Token | Part], units: Callable[[list[Token]], list[Part]]) -> list[Part]:
@@ -60,12 +69,43 @@ def kept_token(pieces: Sequence[Piece]) -> Token:
     return Token("text" if text.strip() else "point", source_of(pieces), text, is_kept=True)
 
 
-def string_unit(tokens: Sequence[Token], finish: Escape, *, raw: str | None = None) -> list[Part]:
+def string_unit(tokens: Sequence[Token], finish: Escape, *, raw: str | None = None) -> list[Unit]:
     """A whole string of a file as one unit, which `finish` quotes; nothing where there is nothing to translate."""
     match units_of(tokens):
         case [str(before), Unit() as unit, str(after)]:
             return [replace(unit, raw=raw, finish=lambda text: finish(f"{before}{text}{after}"))]
     return []
+
+
+def of_program(unit: Unit) -> Unit:
+    """A string of a program, of which $1 is kept, without the sign of a mnemonic; written, it has one again.
+
+    A mnemonic is the letter that a menu underlines.
+    """
+    unit = replace(unit, keep=_kept(unit.text, unit.marks, _OF_PROGRAMS)) if "$1" in unit.text else unit
+    signs = [*_MNEMONIC.finditer(unit.text)] if len(unit.text) <= _LONGEST_LABEL and not unit.marks else []
+    if len(signs) != 1 or unit.text.count("_") > 1 or any(a <= signs[0].start(1) < b for a, b in unit.keep):
+        return unit
+    (start, end), sign, letter = signs[0].span(1), unit.escape(signs[0][1]), signs[0][2].lower()
+    text = unit.text[:start] + unit.text[end:]
+    keep = tuple((a, b) if b <= start else (a + start - end, b + start - end) for a, b in unit.keep)
+    return replace(unit, text=text, keep=keep, finish=lambda said: unit.finish(_signed(said, sign=sign, letter=letter)))
+
+
+def _signed(said: str, *, sign: str, letter: str) -> str:
+    """A translation with a mnemonic as translators write it; one without letters as it is.
+
+    Behind the text in scripts that no key has; else the same one where a word begins with it, or the first.
+
+    >>> _signed("打开 %s…", sign="_", letter="o"), _signed("%s neu öffnen", sign="&", letter="n")
+    ('打开 %s(_O)…', '%s &neu öffnen')
+    """
+    if _KEYLESS.search(said):
+        return re.sub(r"[\s.…:：。!！?？]*\Z", rf"({sign}{letter.upper()})\g<0>", said, count=1)
+    kept = {place for start, end in _kept(said, ()) for place in range(start, end)}
+    starts = [word.start() for word in re.finditer(r"(?<![^\W\d_])[^\W\d_]", said) if word.start() not in kept]
+    at = next((start for start in starts if said[start].lower() == letter), starts[0] if starts else None)
+    return said if at is None else f"{said[:at]}{sign}{said[at:]}"
 
 
 def units_of(
@@ -93,7 +133,7 @@ def units_of(
     start = source.index(raw, start)
     text, marks = _assembled(tokens, range(first, end), partner, is_collapsed=is_collapsed)
     keep = _kept(text, marks)
-    if not _is_prose(text, keep) or _breaks_message(text, keep):
+    if not _is_prose(text, keep):
         return [source]
     return [source[:start], Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap), source[start + len(raw) :]]
 
@@ -110,8 +150,7 @@ def _apart(tokens: Sequence[Token]) -> list[Token]:
             token = Token("break", last.raw + token.raw, last.text + token.text)
         if end and end in ".!?:;" and token.kind == "text" != out[-1].kind and token.text[:1].isupper():
             out.insert(place, Token("break", ""))
-        if token.kind in ("text", "break"):
-            end = token.text[-1:]
+        end = token.text[-1:] if token.kind in ("text", "break") else end
         out.append(token)
         if token.kind in ("text", "close"):
             place = len(out)
@@ -181,8 +220,7 @@ def _assembled(
                     marks[point] = replace(marks[point], after=marks[point].after + blank)
                 elif point >= 0 and not is_collapsed:  # it is open
                     marks[point] = replace(marks[point], before=marks[point].before + blank)
-                if point >= 0 or is_collapsed:
-                    piece = rest
+                piece = rest if point >= 0 or is_collapsed else piece
             if token.is_kept and piece.strip():
                 marks.append(Mark(length, length + len(piece), parent, is_code=True, before=token.raw.strip(BLANK)))
         elif token.kind == "break":
@@ -235,19 +273,18 @@ def _without_blanks(marks: Sequence[Mark], text: str) -> tuple[Mark, ...]:
 
 
 def _is_prose(text: str, keep: Sequence[Span]) -> bool:
-    """True where there is a letter outside of what is kept."""
+    """True where there is a letter outside of what is kept, and no message of ICU, which must be kept whole.
+
+    One with a tag inside is not, and such a text cannot be translated at all.
+    """
     inside = {place for span in keep for place in range(*span)}
-    return any(sign.isalpha() and place not in inside for place, sign in enumerate(text))
+    is_whole = all(found.start() in inside for found in _MESSAGE.finditer(text))
+    return is_whole and any(sign.isalpha() and place not in inside for place, sign in enumerate(text))
 
 
-def _breaks_message(text: str, keep: Sequence[Span]) -> bool:
-    """True where a message of ICU is not kept whole, as with a tag inside: such a text cannot be translated at all."""
-    return any(all(not a <= found.start() < b for a, b in keep) for found in _MESSAGE.finditer(text))
-
-
-def _kept(text: str, marks: Sequence[Mark]) -> tuple[Span, ...]:
-    """Where code stands, and outside of it what `_KEEP` finds, unless a mark begins or ends inside."""
+def _kept(text: str, marks: Sequence[Mark], pattern: re.Pattern[str] = _KEEP) -> tuple[Span, ...]:
+    """Where code stands, and outside of it what the pattern finds, unless a mark begins or ends inside."""
     code = [(mark.start, mark.end, "") for mark in marks if mark.is_code]
     edges = [(edge, edge, "") for mark in marks for edge in (mark.start, mark.end)]
-    found = apart(places(_KEEP, text), [*code, *edges])
+    found = apart(places(pattern, text), [*code, *edges])
     return tuple(sorted((start, end) for start, end, _ in [*code, *found]))

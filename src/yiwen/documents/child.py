@@ -41,8 +41,6 @@ def _answer(request: dict[str, Any], *, limits: Limits, suffix: str, src_lang: s
     units = [*document.units(parse)]
     if sum(len(unit.text) for unit in units) > limits.max_characters:
         raise DataError(f"there are more than {limits.max_characters:,} characters to translate; split it")
-    for unit in units:
-        unit.check()
     return {"units": [[u.text, [[m.start, m.end, m.parent, m.is_break] for m in u.marks], u.keep] for u in units]}
 
 

@@ -10,7 +10,7 @@ from html import escape as escape_html
 from itertools import accumulate, chain, pairwise
 from typing import Final
 
-from yiwen.documents.assembling import kept_token, running, string_unit, units_of
+from yiwen.documents.assembling import kept_token, of_program, running, string_unit, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, string_tokens, xml_pieces
 from yiwen.documents.unit import Part, Token, Unit
 from yiwen.errors import DataError
@@ -18,12 +18,13 @@ from yiwen.text.languages import base, best_match
 
 _QUOTED: Final = r'"(?:[^"\\\n]|\\.)*+"'
 _TEXT: Final = rf"{_QUOTED}(?:\s*\n[ \t]*{_QUOTED})*"
-_FIELD: Final = re.compile(
-    rf"^(?P<flags>(?:#,.*\n)?)(?:#\|.*\n)*(?:[ \t]*msgctxt\s*{_TEXT}\s*\n)?"
-    rf"[ \t]*(?P<name>msgid_plural|msgid|msgstr)\s*(?P<number>\[\d+\])?\s*(?P<text>{_TEXT})",
+_ENTRY: Final = re.compile(
+    rf"^(?P<flags>(?:#,.*\n)?)(?:#\|.*\n)*(?:[ \t]*msgctxt\s*{_TEXT}\s*\n)?[ \t]*msgid\s*(?P<msgid>{_TEXT})\s*\n"
+    rf"(?:[ \t]*msgid_plural\s*(?P<plural>{_TEXT})\s*\n)?(?P<forms>(?:[ \t]*msgstr\s*(?:\[\d+\]\s*)?{_TEXT}\s*)+)",
     re.MULTILINE,
 )
 """An entry begins with its flags, what its text was before, and its context."""
+_FORM: Final = re.compile(_TEXT)
 _LANGUAGE: Final = re.compile(r"^Language:[ \t]*([\w@-]+)", re.MULTILINE)
 """In the header of a PO file."""
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -51,28 +52,23 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
     Raises:
         DataError: If there is no entry, or its header names another language than `tgt_lang`.
     """
-    if not (fields := list(_FIELD.finditer(source))):
-        raise DataError("not a PO file: it has no line with msgid and a text in quotes; give one that gettext reads")
-    out, at, msgid, plural, flags, place = list[Part](), 0, "", "", "", 0
-    for field, following in zip(fields, [*fields[1:], None], strict=True):
-        text = _unquoted(field["text"])
-        if field["name"] != "msgstr":
-            text = "" if _CODED.search(field["text"]) else text
-            if field["name"] == "msgid":
-                msgid, plural, flags = text, "", field["flags"]
-                out += [source[at : field.start()], flags]
-                at, place = field.end("flags"), len(out) - 1
-            else:
-                plural = text
-            continue
-        if not msgid and (named := _LANGUAGE.search(text)):
+    if not (entries := list(_ENTRY.finditer(source))):
+        raise DataError("not a PO file: it has no msgid and msgstr with texts in quotes; give one that gettext reads")
+    out, at = list[Part](), 0
+    for entry in entries:
+        forms = [*_FORM.finditer(source, *entry.span("forms"))]
+        if not _unquoted(entry["msgid"]) and (named := _LANGUAGE.search(_unquoted(forms[0][0]))):
             _check_language("targets", named[1], tgt_lang, "Language")
-        is_only = following is None or following["number"] is None
-        wanted = plural if plural and (field["number"] != "[0]" or is_only) else msgid
-        if not text and (unit := string_unit(string_tokens(wanted), lambda said: f'"{said.translate(_WRITTEN)}"')):
-            out[place] = flags if "fuzzy" in flags else flags.replace("#,", "#, fuzzy,", 1) or "#, fuzzy\n"
-            out += [source[at : field.start("text")], *unit]
-            at = field.end("text")
+        flags, filled, start = entry["flags"], list[Part](), entry.end("flags")
+        for number, form in enumerate(forms):
+            wanted = entry["plural"] if entry["plural"] and (number or len(forms) == 1) else entry["msgid"]
+            tokens = [] if _CODED.search(wanted) or _unquoted(form[0]) else string_tokens(_unquoted(wanted))
+            if unit := string_unit(tokens, lambda said: f'"{said.translate(_WRITTEN)}"'):
+                flags = flags if "fuzzy" in flags else flags.replace("#,", "#, fuzzy,", 1) or "#, fuzzy\n"
+                filled += [source[start : form.start()], *map(of_program, unit)]
+                start = form.end()
+        out += [source[at : entry.start()], flags, *filled, source[start : entry.end()]]
+        at = entry.end()
     return [*out, source[at:]]
 
 
@@ -240,7 +236,7 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
         else:
             tokens.append(_code(piece, raw))
     parts = running(tokens, partial(units_of, escape=escaped))
-    return [part if isinstance(part, str) else replace(part, raw=None) for part in parts]
+    return [part if isinstance(part, str) else replace(of_program(part), raw=None) for part in parts]
 
 
 def _code(piece: Piece, raw: str) -> Token:

@@ -17,6 +17,7 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from yiwen.documents.unit import CJK, Mark, Span, is_cjk
+from yiwen.plan import Piece
 from yiwen.text.scripts import MARKS, UNSPACED_LETTERS, VOWELS_BEFORE, is_unspaced
 
 SURE: Final = 0.5
@@ -38,15 +39,6 @@ _PHRASE_END: Final = re.compile(r"[。！？；.!?;…，,：:،؛؟۔।॥]|[\
 
 Words = tuple[list[Span], list[Span], list[tuple[int, int, float]]]
 """Words of a text and of its translation, and links: two numbers of words and a weight."""
-
-
-class Piece(NamedTuple):
-    """Characters of a text and of its translation that are each other's translation."""
-
-    src_start: int
-    src_end: int
-    tgt_start: int
-    tgt_end: int
 
 
 class Linked(NamedTuple):
@@ -170,8 +162,7 @@ def _between_breaks(mark: Mark, room: Span, breaks: Sequence[tuple[Mark, Span]])
 
 def _around_words(marks: Sequence[Mark], known: Linked, room: Span, breaks: Sequence[tuple[Mark, Span]]) -> list[Span]:
     """Places of marks side by side that are around words."""
-    found: list[Span] = []
-    taken: set[int] = set()  # words
+    found, taken = list[Span](), set[int]()  # these are words
     for mark in marks:
         start, end = _window(mark, known, room if mark.is_number else _between_breaks(mark, room, breaks), taken)
         for first, last in found:
@@ -305,11 +296,10 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
     spots = [spot for spot in _spots(known.target, known.tgt) if not known.keeps(*spot)] if breaks else []
     slack = len(known.target) / (len(breaks) + 1) / 4  # which the end of a sentence is worth
     worth = [slack * bool(_PHRASE_END.match(known.target, start - 1)) for start, _ in spots]
-    out: list[Span] = []
-    first = 0
+    out, first = list[Span](), 0
     for n_left, mark in zip(reversed(range(len(breaks))), breaks, strict=True):
         last = max(first + 1, len(spots) - n_left)  # each break that follows wants a place too
-        if first == len(spots):
+        if first == len(spots) or not known.text[mark.end :].strip():
             out.append((len(known.target), len(known.target)))
             continue
         ideal = _same_share(mark.start, anchors)

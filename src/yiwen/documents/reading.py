@@ -164,16 +164,11 @@ def _decoded(data: bytes, suffix: str) -> Text:
             f"byte {error.start + len(mark)} (line {line}) is not {encoding}: this is not text, or of another encoding;"
             " convert the document to UTF-8 first (iconv -f OLD -t UTF-8)"
         ) from error
-    line_end = _line_end(text)
+    line_ends = {match[0] for match in re.finditer("\r\n?|\n", text)}
+    line_end = line_ends.pop() if len(line_ends) == 1 else "\n"
     # Browsers read all of GB 18030 under these names, and what reads XML and PO does not, unless it does so already.
     is_old = label in ("gb2312", "gbk") and not is_html and "\ufffd" not in data.decode(label, "replace")
     return Text(text.replace(line_end, "\n"), mark, label if is_old else encoding, line_end)
-
-
-def _line_end(text: str) -> str:
-    """What all lines of a text end with; where they end in several ways, \\n."""
-    found = {match[0] for match in re.finditer("\r\n?|\n", text)}
-    return found.pop() if len(found) == 1 else "\n"
 
 
 def _unpacked(data: bytes, wanted: re.Pattern[str], limits: Limits) -> dict[str, bytes]:

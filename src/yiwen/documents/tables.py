@@ -13,9 +13,9 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from yiwen.documents.assembling import running, string_unit, units_of
+from yiwen.documents.assembling import of_program, running, string_unit, units_of
 from yiwen.documents.markup import string_tokens
-from yiwen.documents.unit import SENTENCE_END, Part, Span, Token, is_cjk
+from yiwen.documents.unit import SENTENCE_END, Part, Span, Token, Unit, is_cjk
 from yiwen.errors import DataError
 
 _STRING: Final = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")(?P<colon>\s*:\s*)?')
@@ -101,7 +101,7 @@ def cells(source: str, *, is_tsv: bool) -> list[Part]:
         is_quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
         text = cell[1:-1].replace('""', '"') if is_quoted else cell
         finish = partial(_cell, is_quoted=is_quoted, delimiter=delimiter, is_formula=text.startswith(_FORMULA))
-        out += [*(_string(text, finish, raw=cell, is_joined=False) or [cell]), match["end"]]
+        out += [*(_string(text, finish, raw=cell, is_joined=False) or (cell,)), match["end"]]
     return out
 
 
@@ -116,8 +116,7 @@ def _n_columns(source: str, delimiter: str) -> int:
 
 
 def _cell(text: str, *, is_quoted: bool, delimiter: str, is_formula: bool) -> str:
-    if text.startswith(_FORMULA) and not is_formula:
-        text = f"'{text}"  # a spreadsheet would compute it
+    text = f"'{text}" if text.startswith(_FORMULA) and not is_formula else text  # a spreadsheet would compute it
     if delimiter == "\t" and not is_quoted:
         return re.sub(r"\s+", " ", text)
     if is_quoted or re.search(rf'["\r\n{re.escape(delimiter)}]', text):
@@ -144,7 +143,7 @@ def values(source: str) -> list[Part]:
         for start, end in [] if is_key else _texts(source, match.start() + 1, match.end("string") - 1):
             raw = source[start:end]
             if unit := _string(json.loads(f'"{raw}"'), partial(_escaped, raw=raw, is_ascii=is_ascii), raw=raw):
-                out += [source[at:start], *unit]
+                out += [source[at:start], *map(of_program, unit)]
                 at = end
     return [*out, source[at:]]
 
@@ -167,7 +166,7 @@ def is_code(text: str) -> bool:
     return _CODE.fullmatch(text.strip()) is not None
 
 
-def _string(text: str, finish: Callable[[str], str], *, raw: str, is_joined: bool = True) -> list[Part]:
+def _string(text: str, finish: Callable[[str], str], *, raw: str, is_joined: bool = True) -> list[Unit]:
     if is_code(text) or _SURROGATE.search(text):
         return []
     return string_unit(string_tokens(text, is_joined=is_joined), finish, raw=raw)

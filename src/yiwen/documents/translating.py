@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, runtime_checkable
 
-from yiwen.documents.placing import Piece, linked, place
+from yiwen.documents.placing import linked, place
 from yiwen.documents.unit import Answer, Span, Unit
 from yiwen.errors import ConfigError, DataError, expect
+from yiwen.plan import Piece
 from yiwen.text.scripts import UNSPACED_LETTERS
 
 _EDGE: Final = re.compile(rf"(?!(?<=[^\W\d_{UNSPACED_LETTERS}])[^\W\d_{UNSPACED_LETTERS}]|(?<=\d)\d)")
@@ -58,6 +59,8 @@ def translated(
     again: Translate | None = None,
 ) -> Iterator[Answer]:
     """Translate units in blocks, in order; equal texts of a block once."""
+    for unit in units:
+        unit.check()
     for start in range(0, len(units), AT_ONCE):
         firsts = units[start : start + AT_ONCE]
         block = list(firsts)

@@ -61,7 +61,7 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
                 new = [f'"{html.escape(own[name])}"']
             elif value and name in _read(piece):
                 tokens = [Token("text", "", html.unescape(value[1:-1] if value[0] in "'\"" else value))]
-                new = string_unit(tokens, lambda text: f'"{html.escape(text)}"', raw=value)
+                new = [*string_unit(tokens, lambda text: f'"{html.escape(text)}"', raw=value)]
             if new:
                 out += [piece.raw[at : match.start("value")], *new]
                 at = end
@@ -130,12 +130,11 @@ def _tokens(pieces: list[Piece], blocks: set[str], kept: Names, is_html: bool) -
     """Tokens of running text, and what stands between two texts as strings."""
     number = 0
     while number < len(pieces):
-        piece, end = pieces[number], number + 1
+        piece = pieces[number]
         is_kept = piece.kind == "open" and (_is_untranslated(piece) or piece.name in kept)
         is_kept |= piece.opens("a") and _is_address(pieces[number : number + 15])
         is_aside = is_html and piece.kind == "open" and _is_aside(pieces[number : number + 15])  # no mark has more
-        if is_kept or is_aside:
-            end = _end(pieces, number, is_html=is_html)
+        end = _end(pieces, number, is_html=is_html) if is_kept or is_aside else number + 1
         inner = pieces[number:end]
         if any(p.name in blocks for p in inner):
             yield source_of(inner)

@@ -17,9 +17,7 @@ from yiwen.text.protect import MASK, masked, unmasked
 from yiwen.text.scripts import HAN
 
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
-_WIDE = re.compile(
-    f"[{HAN}\u1100-\u115f\u3000-\u30ff\u3100-\u31ff\u3200-\u33ff\ua960-\ua97f\uac00-\ud7a3\uff01-\uff60]"
-)
+_WIDE = re.compile(f"[{HAN}\u1100-\u115f\u3000-\u33ff\ua960-\ua97f\uac00-\ud7a3\uff01-\uff60]")
 
 _LEFT, _RIGHT, _STOPS, _BLANK = "“‘「『（【《〈", "”’」』）】》〉", "，。！？；：、", "[ \u00a0\u3000\t]"
 _BESIDE: Final = f"{HAN}{_LEFT}{_RIGHT}{_STOPS}…—"
