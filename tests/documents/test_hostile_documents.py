@@ -170,6 +170,11 @@ def test_footnotes_never_closed_take_no_time() -> None:
     assert translate("[^" * 6_000 + "x", "md", Limits(seconds=6)).replace(b"\\", b"") == b"[^" * 6_000 + b"X"
 
 
+def test_lines_of_what_an_entry_was_before_cost_what_they_weigh() -> None:
+    text = "#| before\n" * 20_000 + 'msgid "the dog"\nmsgstr ""\n'
+    assert translate(text, "po", Limits(seconds=6)).endswith(b'msgid "the dog"\nmsgstr "THE DOG"\n')
+
+
 def test_a_long_document_is_done() -> None:
     data = docx_of(PARAGRAPH * 5_000)
     out = zipfile.ZipFile(io.BytesIO(translate(data, "docx", Limits(max_ratio=1_000)))).read("word/document.xml")

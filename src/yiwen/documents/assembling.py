@@ -150,7 +150,8 @@ def _apart(tokens: Sequence[Token]) -> list[Token]:
             token = Token("break", last.raw + token.raw, last.text + token.text)
         if end and end in ".!?:;" and token.kind == "text" != out[-1].kind and token.text[:1].isupper():
             out.insert(place, Token("break", ""))
-        end = token.text[-1:] if token.kind in ("text", "break") else end
+        if token.kind in ("text", "break"):
+            end = token.text[-1:]
         out.append(token)
         if token.kind in ("text", "close"):
             place = len(out)
@@ -220,7 +221,8 @@ def _assembled(
                     marks[point] = replace(marks[point], after=marks[point].after + blank)
                 elif point >= 0 and not is_collapsed:  # it is open
                     marks[point] = replace(marks[point], before=marks[point].before + blank)
-                piece = rest if point >= 0 or is_collapsed else piece
+                if point >= 0 or is_collapsed:
+                    piece = rest
             if token.is_kept and piece.strip():
                 marks.append(Mark(length, length + len(piece), parent, is_code=True, before=token.raw.strip(BLANK)))
         elif token.kind == "break":

@@ -89,7 +89,8 @@ def _run(is_leftwards: bool, found: re.Match[str]) -> str:
     start, prefix, props, tag, text = found.groups()
     if is_turned := is_leftwards and _runs_leftwards(html.unescape(text)):
         props = _LATIN_ONLY.sub(r"\g<0><\1\2Cs\3/>", props or f"<{prefix}rPr></{prefix}rPr>")
-    props = _marked(props, "rtl", f"<{prefix}rtl/>" if is_turned else "") if props else ""
+    if props:
+        props = _marked(props, "rtl", f"<{prefix}rtl/>" if is_turned else "")
     return f"{start}{props}{tag}{text}"
 
 

@@ -162,7 +162,8 @@ def _between_breaks(mark: Mark, room: Span, breaks: Sequence[tuple[Mark, Span]])
 
 def _around_words(marks: Sequence[Mark], known: Linked, room: Span, breaks: Sequence[tuple[Mark, Span]]) -> list[Span]:
     """Places of marks side by side that are around words."""
-    found, taken = list[Span](), set[int]()  # these are words
+    found: list[Span] = []
+    taken: set[int] = set()  # words
     for mark in marks:
         start, end = _window(mark, known, room if mark.is_number else _between_breaks(mark, room, breaks), taken)
         for first, last in found:
@@ -296,7 +297,8 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
     spots = [spot for spot in _spots(known.target, known.tgt) if not known.keeps(*spot)] if breaks else []
     slack = len(known.target) / (len(breaks) + 1) / 4  # which the end of a sentence is worth
     worth = [slack * bool(_PHRASE_END.match(known.target, start - 1)) for start, _ in spots]
-    out, first = list[Span](), 0
+    out: list[Span] = []
+    first = 0
     for n_left, mark in zip(reversed(range(len(breaks))), breaks, strict=True):
         last = max(first + 1, len(spots) - n_left)  # each break that follows wants a place too
         if first == len(spots) or not known.text[mark.end :].strip():

@@ -116,7 +116,8 @@ def _n_columns(source: str, delimiter: str) -> int:
 
 
 def _cell(text: str, *, is_quoted: bool, delimiter: str, is_formula: bool) -> str:
-    text = f"'{text}" if text.startswith(_FORMULA) and not is_formula else text  # a spreadsheet would compute it
+    if text.startswith(_FORMULA) and not is_formula:
+        text = f"'{text}"  # a spreadsheet would compute it
     if delimiter == "\t" and not is_quoted:
         return re.sub(r"\s+", " ", text)
     if is_quoted or re.search(rf'["\r\n{re.escape(delimiter)}]', text):

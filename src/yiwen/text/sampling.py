@@ -71,8 +71,10 @@ class SubwordSampler:
                 continue
             words = self._words.findall(part)
             for word, way in zip(words, random.randbytes(len(words)), strict=True):
-                is_short = len(word) < _LONG
-                ids += self._remembered(word, way % _WAYS) if is_short else self._cut(word, random.getrandbits(64))
+                if len(word) < _LONG:
+                    ids += self._remembered(word, way % _WAYS)
+                else:
+                    ids += self._cut(word, random.getrandbits(64))
         return ids
 
     def _cut(self, word: str, way: int) -> tuple[int, ...]:
