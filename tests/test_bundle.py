@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 import yiwen
 from tiny_model import MAX_TOKENS, TinyRun, signed, tampered
 from yiwen.bundle import BundleInfo, find_bundle, load_model, model_card, open_bundle, save_bundle
+from yiwen.engines.encoders import load_encoder
 from yiwen.errors import CheckpointError, ConfigError, MissingDependencyError
 from yiwen.tasks.config import Task
 from yiwen.text.subword import subword_paths
@@ -82,6 +83,18 @@ def test_loading_a_model_leaves_the_random_numbers_alone(tiny_run: TinyRun) -> N
     torch.manual_seed(1)
     load_model(bundle)
     assert torch.equal(torch.rand(3), expected)
+
+
+def test_weights_are_loaded_unrounded_whatever_torch_begins_with(tiny_run: TinyRun) -> None:
+    usual, bundle, saved = torch.get_default_dtype(), open_bundle(tiny_run.best), tiny_run.best / "model.safetensors"
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        model, encoder = load_model(bundle), load_encoder(bundle)
+    finally:
+        torch.set_default_dtype(usual)
+    expected = load_file(saved)["tgt_embedding.weight"]  # tied
+    assert torch.equal(model.src_embedding.weight, expected)
+    assert torch.equal(encoder.body.src_embedding.weight, expected)
 
 
 def test_the_model_card_says_what_it_is_and_how_to_use_it(tiny_run: TinyRun) -> None:

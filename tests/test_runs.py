@@ -630,6 +630,18 @@ def test_what_a_caller_has_set_torch_to_changes_no_training(
     assert outcome(tmp_path / "run") == outcome(whole)
 
 
+@pytest.mark.parametrize("task", ["translate", "mlm"])
+def test_weights_are_float32_whatever_a_caller_makes_torch_begin_with(text: Path, tmp_path: Path, task: Task) -> None:
+    settings = [f"task={task}", f"training.metric={METRICS[task][0]}", *(f"training.{each}" for each in FAST)]
+    loaded, usual = load_recipe(text / "reverse.toml", settings), torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        train_recipe(loaded, run=tmp_path / "run")
+    finally:
+        torch.set_default_dtype(usual)
+    assert {each.dtype for each in load_file(tmp_path / "run" / "best" / "model.safetensors").values()} == {usual}
+
+
 def test_a_caller_draws_the_numbers_that_would_come_without_a_training(text: Path, tmp_path: Path) -> None:
     loaded = load_recipe(text / "reverse.toml", [f"training.{setting}" for setting in FAST])
     torch.manual_seed(7)

@@ -206,7 +206,7 @@ def load_model(bundle: Bundle) -> Transformer:
 
     with torch.random.fork_rng(devices=[]):  # the first values drawn are overwritten; the caller's state stays
         model = Transformer(info.model, src_vocab_size=info.src_vocab_size, tgt_vocab_size=info.tgt_vocab_size)
-    load_weights(dict(model.named_parameters()), path)
+    load_weights(dict(model.float().named_parameters()), path)  # float32 where torch makes other numbers, too
     return model.eval()
 
 

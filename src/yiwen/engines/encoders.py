@@ -67,7 +67,7 @@ def load_encoder(bundle: Bundle) -> EncoderModel:
     path, info, n_labels = weights_path(bundle), bundle.info, len(bundle.info.labels)
     with torch.random.fork_rng(devices=[]):  # the first values drawn are overwritten; the caller's state stays
         model = EncoderModel(info.model, vocab_size=info.src_vocab_size, n_labels=n_labels, pooling=info.pooling)
-    parameters = dict(model.named_parameters())
+    parameters = dict(model.float().named_parameters())
     if info.task == "translate":
         # A tied matrix is stored under its first name.
         stored = "tgt_embedding" if info.model.tied_embeddings == "all" else "src_embedding"

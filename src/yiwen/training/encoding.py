@@ -63,7 +63,7 @@ def encoder_job(
         )
     if initial is not None:
         model.body.load_state_dict(load_encoder(initial).body.state_dict())
-    apply_to_model(model.to(hardware.device), hardware)
+    apply_to_model(model.to(hardware.device, torch.float32), hardware)
     learn = {"mlm": hiding, "embed": embedding}.get(task, labelling)
     lesson = learn(store, config, encoder, max_len=model_config.max_len, max_tokens=max_tokens)
     longest = int(max(lengths.src.max(), lengths.tgt.max())) + 1  # embed reads both sides

@@ -158,6 +158,6 @@ def _build(store: Store, model_config: ModelConfig, hardware: Hardware) -> Trans
     source, target = store.source.vocab_size, store.target.vocab_size
     with torch.device("cpu"):  # the first weights are the same wherever they are to go
         model = Transformer(model_config, src_vocab_size=source, tgt_vocab_size=target)
-    model.to(hardware.device)
+    model.to(hardware.device, torch.float32)
     apply_to_model(model, hardware)
     return model
