@@ -231,6 +231,18 @@ def test_a_full_disk_costs_one_checkpoint_and_not_the_run(tmp_path: Path, error:
     assert names(full / "checkpoints") == ["step-00000020", "step-00000023"]
 
 
+def test_a_disk_that_has_no_room_for_the_first_checkpoint_stops_the_run_before_an_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: Path, **_: object) -> Path:
+        raise OSError(FULL, os.strerror(FULL))
+
+    monkeypatch.setattr("yiwen.training.loop.save_checkpoint", full)
+    job = replace(toy_job(), loss_fn=lambda *_: pytest.fail("a loss was computed"))
+    with pytest.raises(OSError, match="No space left on device"):
+        train(tmp_path, job=job)
+
+
 def test_a_broken_disk_does_stop_the_run(tmp_path: Path) -> None:
     with Disk(fail_at=51, error=BROKEN).spinning(), pytest.raises(OSError, match="Input/output error"):
         train(tmp_path)
