@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from yiwen.data import fingerprint
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig
-from yiwen.text.subword import TokenizerConfig
+from yiwen.text.subword import Subword, TokenizerConfig
 
 OTHER = CorpusConfig(path="b.tsv")
 
@@ -54,3 +55,24 @@ def test_held_out_text_that_has_changed_makes_another_store(held_out: str, tmp_p
         (tmp_path / "b.tsv").write_text(text, encoding="utf-8")
         names.add(fingerprint.fingerprint_of(data, TokenizerConfig(), base=tmp_path))
     assert len(names) == 2
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_another_vocabulary_of_either_language_makes_another_store(
+    side: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fingerprint, "n_symbols", lambda models, targets: 0)
+    for file in ("a.tsv", "source.spm", "target.spm"):
+        (tmp_path / file).write_bytes(b"a\tx\n")
+    data = DataConfig(src_lang="en", tgt_lang="de", corpora=(CorpusConfig(path="a.tsv"),))
+    tokenizer = TokenizerConfig(model=str(tmp_path))
+    before = fingerprint.fingerprint_of(data, tokenizer, base=tmp_path)
+    (tmp_path / f"{side}.spm").write_bytes(b"other")
+    assert fingerprint.fingerprint_of(data, tokenizer, base=tmp_path) != before
+
+
+def test_two_vocabularies_have_the_symbols_that_both_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    placeholders = {Path("source.spm"): 5, Path("target.spm"): 3}
+    monkeypatch.setattr(Subword, "load", lambda path: SimpleNamespace(n_placeholders=placeholders[path]))
+    assert fingerprint.n_symbols([*placeholders], "text") == 3
+    assert fingerprint.n_symbols([*placeholders], "read") == 0  # nothing is put back where nothing is written

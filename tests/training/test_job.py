@@ -18,6 +18,7 @@ SHORT = ["training.max_steps=2", "training.warmup_steps=1"]
 def test_a_translator_with_a_vocabulary_for_each_language_is_written_with_both(tmp_path: Path) -> None:
     recipe = load_recipe(str(write_tiny_recipe(tmp_path)), [*TWO_VOCABULARIES, *SHORT])
     run, progress = train_recipe(recipe, root=tmp_path / "runs")
+    assert run == tmp_path / "runs" / "tiny"
     store = Store.open(tmp_path / "runs" / ".prepared" / progress.data)
     assert store.source.vocab_size != store.target.vocab_size
     info = open_bundle(run / "final").info
