@@ -69,10 +69,9 @@ def test_a_record_is_on_the_disk_before_a_checkpoint_counts_on_its_length(
 ) -> None:
     synced: list[int] = []
     monkeypatch.setattr("os.fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
-    record = Record(tmp_path / "a.jsonl", n_bytes=0)
-    record.write({"a": 1})
-    assert [record.sync()] == synced
-    record.close()
+    with TrainingLog(tmp_path, Progress(), max_steps=9, console=None) as log:
+        log.metrics.write({"a": 1})
+        assert [log.checkpoint(1)] == synced == [(tmp_path / "metrics.jsonl").stat().st_size]
 
 
 def test_whole_lines_leave_out_what_a_kill_cut(tmp_path: Path) -> None:

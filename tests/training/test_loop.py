@@ -25,7 +25,7 @@ from yiwen.training.validation import Validation
 
 def test_a_run_is_what_the_loop_of_a_textbook_computes(tmp_path: Path) -> None:
     """Epoch after epoch in orders of their own, update after update; Adam, clipped, and a moving average."""
-    config = replace(SMALL, optimizer="adam", update_tokens=113, clip_norm=0.15, ema_decay=0.6, log_every=4)
+    config = replace(SMALL, optimizer="adam", update_tokens=113, clip_norm=0.15, ema_decay=0.95, log_every=4)
     job = toy_job()
     model = job.model
     model.dropout.p = 0.0
@@ -99,8 +99,9 @@ def test_speed_is_told_in_target_tokens_by_the_seconds_of_updates(
         return batch
 
     train(tmp_path, job=replace(job, load=load), max_steps=3, log_every=3)
-    told = json.loads((tmp_path / "timing.jsonl").read_text("utf-8").split("\n")[1])  # the first checkpoint's is before
+    _, told, judged, _ = map(json.loads, (tmp_path / "timing.jsonl").read_bytes().splitlines())
     assert told == {"step": 3, "seconds": 0.75, "tgt_tokens_per_s": round(sum(sizes) / 0.75)}
+    assert (judged["step"], judged["seconds"]) == (3, 0.75)
 
 
 def test_a_mean_of_checkpoints_is_validated_told_and_published_with_its_scores(tmp_path: Path) -> None:
