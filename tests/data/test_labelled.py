@@ -208,6 +208,7 @@ def test_text_alone_is_its_own_target(tmp_path: Path) -> None:
 
 
 def test_too_many_labels_are_a_column_of_something_else_and_one_is_nothing_to_learn() -> None:
+    assert len(count_labels(map(str, range(MOST_LABELS)), "label")[0]) == MOST_LABELS
     with pytest.raises(DataError, match=rf"{MOST_LABELS + 1:,} \(.*\), not 2 to 1,000; is tgt_column their column"):
         count_labels(map(str, range(MOST_LABELS + 1)), "label")
     with pytest.raises(DataError, match=r"^labels in the training text: 1 \(O 3\), not 2 to 1,000; is tgt_col"):
