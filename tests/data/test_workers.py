@@ -84,8 +84,12 @@ def test_one_worker_is_the_caller_itself(n_workers: int, is_here: bool) -> None:
 
 
 def test_an_interrupt_of_the_keyboard_is_the_parents_business() -> None:
-    with Workers(2, StopFlag()) as workers:
-        assert list(workers.map(signal.getsignal, iter([(signal.SIGINT,)]))) == [signal.SIG_IGN]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests were started by
+    try:
+        with Workers(2, StopFlag()) as workers:
+            assert list(workers.map(signal.getsignal, iter([(signal.SIGINT,)]))) == [signal.SIG_IGN]
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_no_worker_outlives_a_parent_that_was_killed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from tiny_model import MAX_TOKENS, TinyRun
 from toy_labels import write_labelled
-from yiwen.bundle import load_tensors, open_bundle
+from yiwen.bundle import load_tensors, open_bundle, save_bundle
 from yiwen.data.batching import Batch
 from yiwen.data.store import Store
 from yiwen.engines.encoders import load_encoder
@@ -21,6 +22,7 @@ from yiwen.errors import ConfigError, DataError
 from yiwen.preparing import prepare_recipe
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
+from yiwen.text.subword import TokenizerConfig, train_subword
 from yiwen.training.learning import hiding
 
 SHORT = ["training.max_steps=5", "training.validate_every=5", "training.checkpoint_every=5", "training.warmup_steps=1"]
@@ -78,6 +80,18 @@ def test_a_frozen_encoder_is_that_of_the_translator_to_the_last_bit(tiny_run: Ti
     checkpoint = next((run / "checkpoints").glob("step-00000005"))
     state = load_tensors(checkpoint / "optimizer.safetensors")
     assert {name.rpartition("/")[0] for name in state} == {"head.weight", "head.bias"}
+
+
+def test_an_encoder_reads_with_the_vocabulary_of_the_translators_source(tiny_run: TinyRun, tmp_path: Path) -> None:
+    source, target = tiny_run.best / "shared.spm", tmp_path / "target.spm"
+    lines = tiny_run.recipe.with_name("train.de").read_text(encoding="utf-8").split("\n")
+    content, german = train_subword(lambda: lines, TokenizerConfig(vocab_size=330))
+    target.write_bytes(content)
+    info = replace(open_bundle(tiny_run.best).info, tgt_vocab_size=german.vocab_size)
+    save_bundle(tmp_path / "two", info=info, weights=weights(tiny_run.best), models=(source, target))
+    recipe = load_recipe(write_labelled(tmp_path, "classify"), [*TRANSLATOR, f"training.init_from={tmp_path / 'two'}"])
+    store = Store.open(prepare_recipe(recipe, stop=None).folder)
+    assert store.source_model.read_bytes() == source.read_bytes()
 
 
 def test_a_model_of_another_shape_or_language_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
