@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -156,6 +157,16 @@ def test_what_does_not_fit_is_named(recipe: Path, tiny_run: TinyRun, setting: st
     assert f"training.init_from: {tiny_run.best} is not of this recipe's kind:\n  {message}" in str(caught.value)
     assert "change the recipe so that they agree" in str(caught.value)
     assert not (runs_root() / "fine").exists()
+
+
+def test_a_translator_does_not_start_from_an_encoder_of_its_shape(
+    recipe: Path, tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = open_bundle(tiny_run.best)
+    encoder = replace(translator, info=replace(translator.info, task="embed"))
+    monkeypatch.setattr("yiwen.preparing.open_bundle", lambda folder: encoder)
+    with pytest.raises(ConfigError, match="task: 'embed' there, 'translate' here"):
+        initial_model(load_recipe(str(recipe)))
 
 
 def test_symbols_that_its_vocabulary_has_already_are_no_difference(recipe: Path, tiny_run: TinyRun) -> None:

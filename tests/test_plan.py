@@ -116,6 +116,7 @@ def test_pieces_of_a_line_that_is_too_long_are_all_translated(subword: Subword) 
     text = "deti gedi " * 30
     (pieces,) = plan([text], reader=reader, limit=LIMIT, by_sentence=False, wholes=[True])
     assert {stretch.flags for stretch in pieces} == {("segmented", "must")}
+    assert max(len(stretch.ids) for stretch in pieces) <= LIMIT
     assert " ".join(stretch.reading.text for stretch in pieces) == text.strip()
 
 
