@@ -6,6 +6,7 @@ import io
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,8 +23,10 @@ from yiwen.errors import ConfigError, DataError
 from yiwen.preparing import prepare_recipe
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
+from yiwen.tasks.heads import EncoderModel
 from yiwen.text.subword import TokenizerConfig, train_subword
 from yiwen.training.learning import hiding
+from yiwen.training.step import Gradients, compute_gradients
 
 SHORT = ["training.max_steps=5", "training.validate_every=5", "training.checkpoint_every=5", "training.warmup_steps=1"]
 TRANSLATOR = ["model.n_encoder_layers=1", "model.max_len=96", f"data.max_tokens={MAX_TOKENS}"]
@@ -120,6 +123,19 @@ def test_who_trains_is_told_that_the_vocabulary_does_not_fit(tiny_run: TinyRun, 
     (tmp_path / "classify.tsv").write_text(text.replace("ba", "北").replace("ka", "京"), encoding="utf-8")
     start(recipe, tiny_run.best, *TRANSLATOR, run="other", console=console)
     assert "note: the vocabulary does not fit the text: " in console.export_text()
+
+
+def test_training_goes_on_with_dropout_behind_a_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: list[bool] = []
+
+    def compute(model: EncoderModel, *given: Any, **how: Any) -> Gradients:
+        modes.append(model.training)
+        return compute_gradients(model, *given, **how)
+
+    monkeypatch.setattr("yiwen.training.loop.compute_gradients", compute)
+    settings = [*SHORT, "training.validate_every=1", "training.ema_decay=0"]  # the model itself is validated
+    train_recipe(load_recipe(write_labelled(tmp_path, "classify"), settings), run=tmp_path / "run")
+    assert modes == [True] * 5
 
 
 def test_tags_without_spans_are_not_judged_by_spans(tmp_path: Path) -> None:
