@@ -16,6 +16,7 @@ from toy_job import BROKEN, CPU, FULL, SMALL, Disk, Killed, Screen, ToyModel, re
 
 from mutants import mutants
 from yiwen.bundle import load_tensors, save_tensors
+from yiwen.data.batching import Batch, Rows
 from yiwen.errors import CheckpointError
 from yiwen.files import remove, remove_leftovers
 from yiwen.training.checkpoint import (
@@ -195,6 +196,17 @@ def test_only_scheduled_checkpoints_count(tmp_path: Path) -> None:
     assert names(tmp_path) == ["step-00000020", "step-00000030", "step-00000035"]
     remove_old(tmp_path, keep_last=1)
     assert names(tmp_path) == ["step-00000030", "step-00000035"]
+
+
+def test_a_run_never_holds_more_checkpoints_than_it_keeps(tmp_path: Path) -> None:
+    job, held = toy_job(), []
+
+    def load(rows: Rows, seed: int) -> Batch:
+        held.append(len(checkpoints(tmp_path / "checkpoints")))
+        return job.load(rows, seed)
+
+    train(tmp_path, job=replace(job, load=load), checkpoint_every=2, keep_last=3)
+    assert max(held) == 3
 
 
 def test_a_copy_by_another_name_is_no_checkpoint_and_stays(tmp_path: Path) -> None:
