@@ -227,6 +227,7 @@ def test_a_validation_is_told_with_the_minutes_of_training(tmp_path: Path) -> No
         log.update(1234, seconds=90.0, n_tokens=30)
         log.validation(Validation(scores={"loss": 1.5, "bleu": 23.456}, samples=[]), step=1234, epoch=2)
     assert text.getvalue() == "step 1,234  valid_loss 1.5  valid_bleu 23.46  (1.5 min)\n"
+    assert lines(tmp_path / "metrics.jsonl") == [{"step": 1234, "epoch": 2, "valid_loss": 1.5, "valid_bleu": 23.456}]
 
 
 def test_without_a_console_nothing_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
