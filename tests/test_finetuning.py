@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from yiwen.preparing import initial_model, prepare_recipe
 from yiwen.recipe import load_recipe, runs_root
 from yiwen.runs import train_recipe
 from yiwen.stop import StopFlag
+from yiwen.text.subword import Subword
 
 CORPORA = """corpora = [
       { src = "train.en", tgt = "train.de", weight = 0.3 }, { src = "new.en", tgt = "new.de", weight = 0.7 }]
@@ -142,6 +144,7 @@ def test_the_recipe_of_the_manual_is_measured_on_the_new_text(language: str, tmp
         ("model.d_ff=65", "model.d_ff: 64 there, 65 here"),
         ("model.norm_order='post'", "model.norm_order: 'pre' there, 'post' here"),
         ("model.n_kv_heads=1", "model.n_kv_heads: 2 there, 1 here"),
+        ("model.n_decoder_layers=2", "model.n_decoder_layers: 1 there, 2 here"),
         ("data.tgt_lang=nl", "data.tgt_lang: 'de' there, 'nl' here"),
         ("tokenizer.symbols=['<bt>']", "tokenizer.symbols: '<bt>' is not in its vocabulary"),
         ("tokenizer.placeholders=3", "tokenizer.placeholders: 0 there, 3 here"),
@@ -156,10 +159,27 @@ def test_what_does_not_fit_is_named(recipe: Path, tiny_run: TinyRun, setting: st
     assert not (runs_root() / "fine").exists()
 
 
+def test_a_translator_does_not_start_from_an_encoder_of_its_shape(
+    recipe: Path, tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = open_bundle(tiny_run.best)
+    encoder = replace(translator, info=replace(translator.info, task="embed"))
+    monkeypatch.setattr("yiwen.preparing.open_bundle", lambda folder: encoder)
+    with pytest.raises(ConfigError, match="task: 'embed' there, 'translate' here"):
+        initial_model(load_recipe(str(recipe)))
+
+
 def test_symbols_that_its_vocabulary_has_already_are_no_difference(recipe: Path, tiny_run: TinyRun) -> None:
     known = next(piece for piece in open_bundle(tiny_run.best).source.pieces(range(264, 340)) if piece.isalpha())
     loaded = load_recipe(str(recipe), [f"tokenizer.symbols=['{known}']"])
     assert initial_model(loaded) is not None
+
+
+def test_placeholders_that_it_has_are_those_of_a_recipe_that_names_none(
+    recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Subword, "n_placeholders", 3)
+    assert initial_model(load_recipe(str(recipe))) is not None
 
 
 def test_a_vocabulary_for_each_language_is_not_had_from_a_model_that_has_one_for_both(recipe: Path) -> None:
@@ -177,6 +197,10 @@ def takes_over(recipe: Path, model: Path, *settings: str) -> bool:
 def test_words_are_cut_anew_in_fine_tuning_where_the_recipe_says_so(recipe: Path) -> None:
     loaded = load_recipe(str(recipe), ["tokenizer.sampling=0.1"])
     assert Store.open(prepare_recipe(loaded, stop=StopFlag()).folder).tokenizer.sampling == 0.1
+
+
+def test_a_language_by_another_name_is_the_same(recipe: Path) -> None:
+    assert initial_model(load_recipe(str(recipe), ["data.src_lang=eng", "data.tgt_lang=DE"])) is not None
 
 
 def test_dropout_may_differ_and_no_number_of_heads_means_all(recipe: Path, tiny_run: TinyRun) -> None:

@@ -56,6 +56,13 @@ def planned(
     return plan([text], reader=reader, limit=LIMIT, by_sentence=by_sentence, wholes=[False])[0]
 
 
+class DoubtfulReader(PlainReader):
+    """Likewise, but leaves everything as it is unless it must be translated, and says so."""
+
+    def read(self, text: str, *, must: bool = False) -> Reading:
+        return Reading(normalise(text), text, flags=("must",)) if must else Reading("", text, flags=("may",))
+
+
 def inked(text: str) -> str:
     """What a text is but for its blanks; composed anew, because a letter and its accent may have been cut apart."""
     return unicodedata.normalize("NFC", normalise(text).replace(" ", ""))
@@ -91,6 +98,55 @@ def test_no_sentence_and_no_piece_of_a_long_line_ends_inside_of_a_term(subword: 
         assert len(stretches) > 1
         assert sum(stretch.reading.text.count(term) for stretch in stretches) == 9
     assert len(planned("reta" * 20, subword, glossary=Glossary({"reta" * 20: "haus"}))) > 1  # longer than there is room
+
+
+def test_a_whole_text_is_not_cut_into_sentences_and_translated_whatever_it_is(subword: Subword) -> None:
+    reader = cast(Reader, DoubtfulReader(subword, "en"))
+    texts = ["Deti gedi. Bapu reta."] * 2
+    whole, cut = plan(texts, reader=reader, limit=LIMIT, by_sentence=True, wholes=[True, False])
+    assert [(stretch.reading.text, stretch.flags) for stretch in whole] == [(texts[0], ("must",))]
+    assert [(stretch.reading.output, stretch.flags) for stretch in cut] == [
+        ("Deti gedi.", ("may",)),
+        ("Bapu reta.", ("may",)),
+    ]
+
+
+def test_pieces_of_a_line_that_is_too_long_are_all_translated(subword: Subword) -> None:
+    reader = cast(Reader, DoubtfulReader(subword, "en"))
+    text = "deti gedi " * 30
+    (pieces,) = plan([text], reader=reader, limit=LIMIT, by_sentence=False, wholes=[True])
+    assert {stretch.flags for stretch in pieces} == {("segmented", "must")}
+    assert max(len(stretch.ids) for stretch in pieces) <= LIMIT
+    assert " ".join(stretch.reading.text for stretch in pieces) == text.strip()
+
+
+def test_a_line_may_have_as_many_subwords_as_the_model_takes(subword: Subword) -> None:
+    reader, text = cast(Reader, PlainReader(subword, "en")), "Deti gedi bapu, reta."
+    (n,) = map(len, subword.encode([text]))
+    flags = {}
+    for limit in (n, n - 1):
+        (stretches,) = plan([text], reader=reader, limit=limit, by_sentence=False, wholes=[False])
+        flags[limit] = [stretch.flags for stretch in stretches]
+    assert flags[n] == [()]
+    assert set(flags[n - 1]) == {("segmented",)}
+
+
+def test_a_character_of_more_subwords_than_the_model_takes_is_cut_no_further(subword: Subword) -> None:
+    assert fitting("你好", cast(Reader, PlainReader(subword, "en")), 2) == [(0, 1), (1, 2)]
+
+
+def test_the_end_of_a_line_is_no_part_of_it(subword: Subword) -> None:
+    outputs = [[stretch.reading.output for stretch in planned(text, subword)] for text in ("a.b\r\nc\r", "a.b\r")]
+    assert outputs == [["a.b", "c"], ["a.b\r"]]
+
+
+def test_what_stays_as_it_is_has_its_place_too() -> None:
+    kept, blank = Reading("", "a.b/c"), Reading("", " ")
+    stretches = [Stretch(0, 5, kept, [], ("passed_through",), 0.5), Stretch(6, 7, blank, [])]
+    assert join("a.b/c\n ", stretches, ["a.b/c", ""], tgt_lang="de", by_sentence=False) == (
+        "a.b/c\n",
+        (Piece(0, 5, 0, 5, ("passed_through",), 0.5),),
+    )
 
 
 @given(text=texts_like_text)

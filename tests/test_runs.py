@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -31,7 +31,7 @@ from yiwen.errors import CheckpointError, ConfigError
 from yiwen.model.transformer import Transformer
 from yiwen.preparing import prepare_recipe
 from yiwen.recipe import load_recipe
-from yiwen.runs import average_run, train_recipe
+from yiwen.runs import average_run, check_start, train_recipe
 from yiwen.stop import ECHO, StopFlag
 from yiwen.tasks.config import METRICS, Task
 from yiwen.training import checkpoint, loop, microbatch, translation, validation
@@ -158,6 +158,21 @@ def test_a_changed_recipe_is_refused_with_the_difference_before_anything_is_prep
     assert "undo the changes, or start a new run with --run FOLDER" in message
 
 
+def test_a_run_that_another_process_made_while_text_was_prepared_keeps_its_recipe(
+    text: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+
+    def meanwhile(*given: Any, **how: Any) -> Any:
+        shutil.copytree(whole, run, symlinks=True)
+        return prepare_recipe(*given, **how)
+
+    monkeypatch.setattr("yiwen.runs.prepare_recipe", meanwhile)
+    assert train(text, run, "--set", "training.seed=5") == 2
+    assert "training.seed: 1 -> 5" in capsys.readouterr().err
+    assert (run / "recipe.toml").read_bytes() == (whole / "recipe.toml").read_bytes()
+
+
 @pytest.mark.parametrize(("written", "changed"), [("seed = 1", "seed = 5"), ("learning_rate = 0", "learning_rate = 1")])
 def test_a_change_of_the_recipe_in_the_run_itself_is_refused(
     run: Path, written: str, changed: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -212,9 +227,10 @@ def test_two_vocabularies_are_refused_where_a_model_has_one_table(text: Path, tm
         prepare_recipe(loaded, stop=StopFlag())
 
 
-def test_length_patience_and_search_may_change(text: Path, run: Path) -> None:
+def test_length_patience_search_and_evaluation_may_change(text: Path, run: Path) -> None:
     changed = [*FAST, "max_steps=12", "patience=9", "log_every=1", "keep_last=2"]
-    assert train(text, run, "--resume", "--set", "search.beam_size=2", settings=changed) == 0
+    others = ("--set", "search.beam_size=2", "--set", "evaluation.n_bootstrap=40")
+    assert train(text, run, "--resume", *others, settings=changed) == 0
     assert open_bundle(run / "final").info.step == 12
     assert "max_steps = 12" in (run / "recipe.toml").read_text(encoding="utf-8")
 
@@ -287,11 +303,15 @@ def test_what_was_chosen_is_recorded_and_said(
 ) -> None:
     run = tmp_path / "run"
     settings = [*FAST, "attention='fused'", "products='onednn'"]
-    assert train(text, run, settings=settings) == 0
+    applied: list[hardware.Hardware] = []
+    with monkeypatch.context() as patch:
+        patch.setattr("yiwen.hardware.apply", applied.append)
+        assert train(text, run, settings=settings) == 0
     said = "computing on cpu in float32, 1 thread; fused attention; products by onednn; freed memory is given back"
     assert said in " ".join(capsys.readouterr().err.split())  # it may be wrapped
     chosen = json.loads((run / "hardware.json").read_text(encoding="utf-8"))["chosen"]
     assert (chosen["attention"], chosen["products"], chosen["batch_tokens"]) == ("fused", "onednn", 0)
+    assert chosen == asdict(applied[0])
     choose = hardware.choose
 
     def never_for_training(**asked: Any) -> hardware.Hardware:
@@ -302,6 +322,30 @@ def test_what_was_chosen_is_recorded_and_said(
     monkeypatch.setattr("yiwen.hardware.choose", never_for_training)
     assert train(text, run, "--resume", settings=settings) == 0
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("settings", "batch_tokens", "may_pack"),
+    [
+        ([], 211, True),
+        (["training.batch_tokens='auto'", "training.update_tokens=307"], 307, True),
+        (["task='embed'", "training.metric=accuracy"], 0, False),  # whose batch is judged as a whole
+        (["tokenizer.sampling=0.1"], 211, False),
+        (["model.d_model=1024"], 211, False),
+    ],
+)
+def test_hardware_is_chosen_for_what_the_recipe_computes(
+    text: Path,
+    tmp_path: Path,
+    settings: list[str],
+    batch_tokens: int,
+    may_pack: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr("yiwen.hardware.choose", lambda **given: asked.update(given))
+    check_start(tmp_path / "run", load_recipe(text / "reverse.toml", settings).recipe, resume=False)
+    assert (asked["batch_tokens"], asked["may_pack"]) == (batch_tokens, may_pack)
 
 
 def test_a_run_from_a_machine_with_bf16_tells_where_it_cannot_go_on(
@@ -412,6 +456,7 @@ def test_a_model_whose_checkpoints_are_gone_is_not_trained_over(
     resume: list[str], text: Path, run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.rmtree(run / "checkpoints")
+    (run / "final").unlink()  # as of one that was still training
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     assert train(text, run, *resume) == 2
     assert "holds a model and no checkpoint to go on from; give another --run folder" in capsys.readouterr().err

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 
 import pytest
 
@@ -47,8 +46,9 @@ def test_a_signal_that_was_lost_while_a_command_loaded_stops_at_the_first_check(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(StopFlag, "early", None)
-    with suppress(SystemExit):  # as in a callback that runs while PyTorch is imported
+    with pytest.raises(SystemExit) as ended:  # as in a callback that runs while PyTorch is imported
         interrupt(signal.SIGINT, None)
+    assert ended.value.code == 130
     with stop_on_signals() as stop, pytest.raises(Stopped, match="stopped by SIGINT during training"):
         stop.check("training")
 
@@ -59,6 +59,7 @@ def test_a_second_signal_stops_at_once() -> None:
         stop.since -= 2 * ECHO
         with pytest.raises(Stopped, match="stopped at once by a second SIGINT") as stopped:
             signal.raise_signal(signal.SIGINT)
+    assert stopped.value.is_immediate
     assert stopped.value.exit_code == 130
 
 

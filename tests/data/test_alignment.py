@@ -31,6 +31,12 @@ def test_the_place_of_a_lost_line_is_found_closely(seed: int, place: int, n_lost
     assert abs(found - (place + 1)) <= 25
 
 
+def test_the_place_is_found_where_one_language_takes_a_quarter_of_the_bytes() -> None:
+    src, _ = parallel(700, 1)
+    for place in (3, 317, 697):
+        assert abs(first_drift(src * 4, np.delete(src, place)) - (place + 1)) <= 3
+
+
 def test_a_side_that_was_cut_off_agrees_to_its_end() -> None:
     src, tgt = parallel(700, 1)
     assert first_drift(src, tgt[:500]) == 501
@@ -62,6 +68,20 @@ def test_a_side_cut_off_is_called_so(tmp_path: Path) -> None:
     for n_left in (250, 0):
         message = written(tmp_path, src, tgt[:n_left])
         assert f"a.de has {n_left}: they must be equal; they agree up to the last line of a.de, which seems" in message
+
+
+def test_a_side_that_lacks_the_line_before_its_last_was_not_cut_off(tmp_path: Path) -> None:
+    message = written(tmp_path, [*["x" * 10] * 6, "x" * 400, "x" * 10], ["x" * 10] * 7)
+    assert "they drift apart from about line 7, look there" in message
+
+
+def test_a_source_with_fewer_lines_is_the_side_that_is_looked_into(tmp_path: Path) -> None:
+    src, tgt = sentences(300)
+    src[49] = src[49] + "\r" + src.pop(50)
+    message = written(tmp_path, src, [*tgt[:200], tgt[200] + "\f", *tgt[201:]])
+    assert message.endswith(
+        "a.en holds 1 x lone carriage return, first in line 50 (just the number missing); only LF ends a line here"
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig, read_blocks
+from yiwen.data.heldout import check_held_out
 from yiwen.data.labels import MOST_LABELS, count_labels, numbered
 from yiwen.data.loader import lengths_of, load_labelled
 from yiwen.data.prepare import Prepared, prepare
@@ -207,6 +208,7 @@ def test_text_alone_is_its_own_target(tmp_path: Path) -> None:
 
 
 def test_too_many_labels_are_a_column_of_something_else_and_one_is_nothing_to_learn() -> None:
+    assert len(count_labels(map(str, range(MOST_LABELS)), "label")[0]) == MOST_LABELS
     with pytest.raises(DataError, match=rf"{MOST_LABELS + 1:,} \(.*\), not 2 to 1,000; is tgt_column their column"):
         count_labels(map(str, range(MOST_LABELS + 1)), "label")
     with pytest.raises(DataError, match=r"^labels in the training text: 1 \(O 3\), not 2 to 1,000; is tgt_col"):
@@ -272,6 +274,19 @@ def test_held_out_sentences_are_those_whose_every_tag_can_be_learnt(tmp_path: Pa
     (tmp_path / "valid.conll").write_text("one O\ntwo B\n\nthree B\n", encoding="utf-8")
     store = Store.open(run(tmp_path, targets="tags", valid=CorpusConfig(path="valid.conll")).folder)
     assert store.valid == (["one two", "three"], ["O B", "B"])
+
+
+@pytest.mark.parametrize(("given", "name"), [("test", "test"), ("more_tests", "test-held")])
+def test_a_test_with_a_label_that_nothing_teaches_is_refused(given: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "train.tsv").write_text("".join(f"{text}\t{i % 2}\n" for i, text in enumerate(texts(61))), "utf-8")
+    (tmp_path / "held.tsv").write_text("One text.\t1\nAnother.\tother\n", encoding="utf-8")
+    held = CorpusConfig(path="held.tsv")
+    with pytest.raises(DataError, match=f"^{name} text 2 has the label 'other', which no training text has; there are"):
+        run(tmp_path, **{given: (held,) if given == "more_tests" else held})
+
+
+def test_blanks_of_held_out_text_make_neither_other_words_nor_other_tags() -> None:
+    check_held_out((["one  two\u3000"], ["O  B\u00a0"]), name="valid", labels=("B", "O"), targets="tags")
 
 
 @pytest.mark.parametrize("targets", ["label", "none"])

@@ -62,12 +62,55 @@ def test_the_death_of_a_worker_is_an_error_and_not_a_wait() -> None:
         list(workers.map(os._exit, iter([(1,)] * 3)))
 
 
+def test_workers_that_died_of_the_signal_that_stops_all_are_no_error() -> None:
+    stop, told = StopFlag(), []
+    check = stop.check
+
+    def checked(doing: str) -> None:
+        check(doing)
+        told.append(doing)
+        stop.signum = signal.SIGTERM if len(told) == 2 else None  # while the only result is waited for
+
+    stop.check = checked  # type: ignore[method-assign]
+    with Workers(2, stop) as workers, pytest.raises(Stopped, match="stopped by SIGTERM during prepare"):
+        list(workers.map(os._exit, iter([(1,)])))
+
+
+@pytest.mark.parametrize(("n_workers", "is_here"), [(1, True), (2, False)])
+def test_one_worker_is_the_caller_itself(n_workers: int, is_here: bool) -> None:
+    with Workers(n_workers, StopFlag()) as workers:
+        (found,) = workers.map(os.getpid, iter([()]))
+    assert (found == os.getpid()) == is_here
+
+
+def test_an_interrupt_of_the_keyboard_is_the_parents_business() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests were started by
+    try:
+        with Workers(2, StopFlag()) as workers:
+            assert list(workers.map(signal.getsignal, iter([(signal.SIGINT,)]))) == [signal.SIG_IGN]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_no_worker_outlives_a_parent_that_was_killed() -> None:
+    program = (
+        "import os, signal\nfrom yiwen.data.workers import Workers\nfrom yiwen.stop import StopFlag\n"
+        "with Workers(2, StopFlag()) as workers:\n"
+        "    list(workers.map(abs, ((1,) for _ in range(9))))\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    # The output ends when the last process that may write there has ended.
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert result.returncode == -signal.SIGKILL
+
+
 def test_a_script_without_a_main_guard_runs_once(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "import math\nfrom yiwen.data.workers import Workers\nfrom yiwen.stop import StopFlag\n"
-        "print('begin')\nwith Workers(2, StopFlag()) as workers:\n"
+        "import math, sys\nfrom yiwen.data.workers import Workers\nfrom yiwen.stop import StopFlag\n"
+        "print('begin')\nmain = sys.modules['__main__']\nwith Workers(2, StopFlag()) as workers:\n"
         "    print(sum(workers.map(math.sqrt, ((1.0,) for _ in range(9)))))\n"
+        "assert sys.modules['__main__'] is main\n"
     )
     result = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
     assert (result.stdout, result.stderr) == ("begin\n9.0\n", "")

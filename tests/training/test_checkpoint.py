@@ -16,6 +16,7 @@ from toy_job import BROKEN, CPU, FULL, SMALL, Disk, Killed, Screen, ToyModel, re
 
 from mutants import mutants
 from yiwen.bundle import load_tensors, save_tensors
+from yiwen.data.batching import Batch, Rows
 from yiwen.errors import CheckpointError
 from yiwen.files import remove, remove_leftovers
 from yiwen.training.checkpoint import (
@@ -197,6 +198,17 @@ def test_only_scheduled_checkpoints_count(tmp_path: Path) -> None:
     assert names(tmp_path) == ["step-00000030", "step-00000035"]
 
 
+def test_a_run_never_holds_more_checkpoints_than_it_keeps(tmp_path: Path) -> None:
+    job, held = toy_job(), []
+
+    def load(rows: Rows, seed: int) -> Batch:
+        held.append(len(checkpoints(tmp_path / "checkpoints")))
+        return job.load(rows, seed)
+
+    train(tmp_path, job=replace(job, load=load), checkpoint_every=2, keep_last=3)
+    assert max(held) == 3
+
+
 def test_a_copy_by_another_name_is_no_checkpoint_and_stays(tmp_path: Path) -> None:
     for step in (10, 20):
         save(tmp_path, step, is_scheduled=True)
@@ -229,6 +241,18 @@ def test_a_full_disk_costs_one_checkpoint_and_not_the_run(tmp_path: Path, error:
     assert "the last one is kept" in str(screen)
     assert results(full) == results(whole)
     assert names(full / "checkpoints") == ["step-00000020", "step-00000023"]
+
+
+def test_a_disk_that_has_no_room_for_the_first_checkpoint_stops_the_run_before_an_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: Path, **_: object) -> Path:
+        raise OSError(FULL, os.strerror(FULL))
+
+    monkeypatch.setattr("yiwen.training.loop.save_checkpoint", full)
+    job = replace(toy_job(), loss_fn=lambda *_: pytest.fail("a loss was computed"))
+    with pytest.raises(OSError, match="No space left on device"):
+        train(tmp_path, job=job)
 
 
 def test_a_broken_disk_does_stop_the_run(tmp_path: Path) -> None:

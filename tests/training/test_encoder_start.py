@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from rich.console import Console
 
 from tiny_model import MAX_TOKENS, TinyRun
 from toy_labels import write_labelled
-from yiwen.bundle import load_tensors, open_bundle
+from yiwen.bundle import load_tensors, open_bundle, save_bundle
 from yiwen.data.batching import Batch
 from yiwen.data.store import Store
 from yiwen.engines.encoders import load_encoder
@@ -21,7 +23,10 @@ from yiwen.errors import ConfigError, DataError
 from yiwen.preparing import prepare_recipe
 from yiwen.recipe import load_recipe
 from yiwen.runs import train_recipe
+from yiwen.tasks.heads import EncoderModel
+from yiwen.text.subword import TokenizerConfig, train_subword
 from yiwen.training.learning import hiding
+from yiwen.training.step import Gradients, compute_gradients
 
 SHORT = ["training.max_steps=5", "training.validate_every=5", "training.checkpoint_every=5", "training.warmup_steps=1"]
 TRANSLATOR = ["model.n_encoder_layers=1", "model.max_len=96", f"data.max_tokens={MAX_TOKENS}"]
@@ -80,6 +85,18 @@ def test_a_frozen_encoder_is_that_of_the_translator_to_the_last_bit(tiny_run: Ti
     assert {name.rpartition("/")[0] for name in state} == {"head.weight", "head.bias"}
 
 
+def test_an_encoder_reads_with_the_vocabulary_of_the_translators_source(tiny_run: TinyRun, tmp_path: Path) -> None:
+    source, target = tiny_run.best / "shared.spm", tmp_path / "target.spm"
+    lines = tiny_run.recipe.with_name("train.de").read_text(encoding="utf-8").split("\n")
+    content, german = train_subword(lambda: lines, TokenizerConfig(vocab_size=330))
+    target.write_bytes(content)
+    info = replace(open_bundle(tiny_run.best).info, tgt_vocab_size=german.vocab_size)
+    save_bundle(tmp_path / "two", info=info, weights=weights(tiny_run.best), models=(source, target))
+    recipe = load_recipe(write_labelled(tmp_path, "classify"), [*TRANSLATOR, f"training.init_from={tmp_path / 'two'}"])
+    store = Store.open(prepare_recipe(recipe, stop=None).folder)
+    assert store.source_model.read_bytes() == source.read_bytes()
+
+
 def test_a_model_of_another_shape_or_language_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
     recipe = write_labelled(tmp_path, "classify")
     with pytest.raises(ConfigError) as caught:
@@ -106,6 +123,19 @@ def test_who_trains_is_told_that_the_vocabulary_does_not_fit(tiny_run: TinyRun, 
     (tmp_path / "classify.tsv").write_text(text.replace("ba", "北").replace("ka", "京"), encoding="utf-8")
     start(recipe, tiny_run.best, *TRANSLATOR, run="other", console=console)
     assert "note: the vocabulary does not fit the text: " in console.export_text()
+
+
+def test_training_goes_on_with_dropout_behind_a_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: list[bool] = []
+
+    def compute(model: EncoderModel, *given: Any, **how: Any) -> Gradients:
+        modes.append(model.training)
+        return compute_gradients(model, *given, **how)
+
+    monkeypatch.setattr("yiwen.training.loop.compute_gradients", compute)
+    settings = [*SHORT, "training.validate_every=1", "training.ema_decay=0"]  # the model itself is validated
+    train_recipe(load_recipe(write_labelled(tmp_path, "classify"), settings), run=tmp_path / "run")
+    assert modes == [True] * 5
 
 
 def test_tags_without_spans_are_not_judged_by_spans(tmp_path: Path) -> None:

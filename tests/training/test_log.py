@@ -69,10 +69,9 @@ def test_a_record_is_on_the_disk_before_a_checkpoint_counts_on_its_length(
 ) -> None:
     synced: list[int] = []
     monkeypatch.setattr("os.fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
-    record = Record(tmp_path / "a.jsonl", n_bytes=0)
-    record.write({"a": 1})
-    assert [record.sync()] == synced
-    record.close()
+    with TrainingLog(tmp_path, Progress(), max_steps=9, console=None) as log:
+        log.metrics.write({"a": 1})
+        assert [log.checkpoint(1)] == synced == [(tmp_path / "metrics.jsonl").stat().st_size]
 
 
 def test_whole_lines_leave_out_what_a_kill_cut(tmp_path: Path) -> None:
@@ -228,6 +227,7 @@ def test_a_validation_is_told_with_the_minutes_of_training(tmp_path: Path) -> No
         log.update(1234, seconds=90.0, n_tokens=30)
         log.validation(Validation(scores={"loss": 1.5, "bleu": 23.456}, samples=[]), step=1234, epoch=2)
     assert text.getvalue() == "step 1,234  valid_loss 1.5  valid_bleu 23.46  (1.5 min)\n"
+    assert lines(tmp_path / "metrics.jsonl") == [{"step": 1234, "epoch": 2, "valid_loss": 1.5, "valid_bleu": 23.456}]
 
 
 def test_without_a_console_nothing_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,15 +15,17 @@ from torch import nn
 from toy_job import SMALL, Screen, toy_job, toy_loss, train, trainer
 
 from yiwen.bundle import load_tensors
-from yiwen.data.batching import epoch_updates
+from yiwen.data.batching import Batch, Rows, epoch_updates
 from yiwen.stop import StopFlag
+from yiwen.training.average import with_weights
+from yiwen.training.job import Snapshot
 from yiwen.training.schedule import learning_rate
 from yiwen.training.validation import Validation
 
 
 def test_a_run_is_what_the_loop_of_a_textbook_computes(tmp_path: Path) -> None:
     """Epoch after epoch in orders of their own, update after update; Adam, clipped, and a moving average."""
-    config = replace(SMALL, optimizer="adam", update_tokens=113, clip_norm=0.15, ema_decay=0.6, log_every=4)
+    config = replace(SMALL, optimizer="adam", update_tokens=113, clip_norm=0.15, ema_decay=0.95, log_every=4)
     job = toy_job()
     model = job.model
     model.dropout.p = 0.0
@@ -81,6 +85,41 @@ def test_patience_counts_validations_since_the_best_one(
     progress = train(tmp_path, job=replace(job, validate=told), **settings)
     assert (len(judged), progress.step, progress.best_step) == (n_judged, 2 * n_judged, best)
     assert (tmp_path / "best").resolve().name == f"best-{best:08d}"
+
+
+def test_speed_is_told_in_target_tokens_by_the_seconds_of_updates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = count(step=0.25)  # each update looks twice
+    monkeypatch.setattr("yiwen.training.loop.time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    job, sizes = toy_job(), []
+
+    def load(rows: Rows, seed: int) -> Batch:
+        sizes.append((batch := job.load(rows, seed)).n_tokens)
+        return batch
+
+    train(tmp_path, job=replace(job, load=load), max_steps=3, log_every=3)
+    _, told, judged, _ = map(json.loads, (tmp_path / "timing.jsonl").read_bytes().splitlines())
+    assert told == {"step": 3, "seconds": 0.75, "tgt_tokens_per_s": round(sum(sizes) / 0.75)}
+    assert (judged["step"], judged["seconds"]) == (3, 0.75)
+
+
+def test_a_mean_of_checkpoints_is_validated_told_and_published_with_its_scores(tmp_path: Path) -> None:
+    job, screen, published = toy_job(), Screen(), []
+
+    def save_bundle(folder: Path, snapshot: Snapshot) -> None:
+        published.append(snapshot)
+        job.save_bundle(folder, snapshot)
+
+    config = replace(SMALL, checkpoint_every=4, keep_last=3, average_last=2)
+    work = trainer(tmp_path, config, replace(job, save_bundle=save_bundle))
+    work.log.say = screen.print  # type: ignore[method-assign]
+    work.train()
+    mean = published[-1]
+    scores = job.validate(with_weights(job.model, mean.weights), StopFlag()).scores
+    assert (mean.kind, mean.step, mean.scores) == ("average of 2 checkpoints", SMALL.max_steps, scores)
+    assert screen.lines[-1].startswith("average of 2 checkpoints: loss 1.5  perplexity 4.5  bleu ")
+    assert [*published[0].scores] == ["loss", "perplexity", "bleu"]
 
 
 @pytest.mark.parametrize(("warmup_steps", "is_told"), [(4, True), (3, False)])

@@ -171,6 +171,31 @@ def test_best_never_dangles_when_a_killed_run_is_stopped_before_its_old_place(tm
     assert not (tmp_path / "best").is_symlink()  # at step 0 there is no best model yet
 
 
+def test_a_best_model_that_no_checkpoint_knows_of_is_made_anew(tmp_path: Path) -> None:
+    """A start that was killed left it, and the run goes on to another end, towards which its learning rate falls."""
+
+    def start(run: Path, *, max_steps: int, killed_at: int = -1) -> None:
+        def ninth(model: Any, stop: StopFlag) -> Validation:
+            return replace(job.validate(model, stop), scores={"bleu": float(work.progress.step == 9)})
+
+        def load(rows: Any, seed: int) -> Any:
+            if work.progress.step == killed_at:
+                raise Killed
+            return job.load(rows, seed)
+
+        job = toy_job()
+        config = replace(SMALL, schedule="cosine", validate_every=3, checkpoint_every=20, max_steps=max_steps)
+        work = trainer(run, config, replace(job, validate=ninth, load=load))
+        work.train()
+
+    with pytest.raises(Killed):
+        start(tmp_path / "run", max_steps=23, killed_at=10)
+    assert (tmp_path / "run" / "best").resolve().name == "best-00000009"
+    for name in ("run", "whole"):
+        start(tmp_path / name, max_steps=30)
+    assert results(tmp_path / "run") == results(tmp_path / "whole")
+
+
 def test_the_first_random_weights_are_never_averaged(tmp_path: Path) -> None:
     train(tmp_path, max_steps=8, checkpoint_every=4, keep_last=5, average_last=5)
     assert (tmp_path / "final" / "kind").read_text(encoding="utf-8") == "average of 2 checkpoints"

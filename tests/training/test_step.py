@@ -324,12 +324,19 @@ def test_infinite_weights_are_never_published(tmp_path: Path) -> None:
     assert not (tmp_path / "best").exists()
 
 
-def test_every_update_draws_anew(tmp_path: Path) -> None:
+def test_a_seed_is_drawn_from_all_numbers_each_by_itself() -> None:
+    seeds = {seed_of(*numbers) for numbers in ((1, 23), (12, 3), (123,), (3, 12), (1, 23, 0))}
+    assert len(seeds) == 5
+    assert len({seed_of(1, step) for step in range(1000)}) == 1000
+
+
+def test_every_update_draws_anew_and_so_does_every_run_of_another_seed(tmp_path: Path) -> None:
     job, seeds = toy_job(), []
 
     def load(rows: Rows, seed: int) -> Batch:
         seeds.append(seed)
         return job.load(rows, seed)
 
-    train(tmp_path, job=replace(job, load=load))
-    assert len(set(seeds)) == len(seeds) >= SMALL.max_steps
+    for seed in (1, 2):
+        train(tmp_path / f"{seed}", job=replace(job, load=load), seed=seed)
+    assert len(set(seeds)) == len(seeds) >= 2 * SMALL.max_steps

@@ -60,7 +60,7 @@ class Trainer:
             console: Where progress is shown; None is silent.
         """
         self.run, self.job, self.config, self.stop = run, job, config, stop
-        self.model = job.model
+        self.model = job.model.train()
         self.average = copy.deepcopy(job.model).eval() if config.ema_decay > 0 else None
         self.optimizers = build_optimizers(self.model, config, hardware, rate_of=job.rate_of)
         self.progress = Progress()
@@ -101,7 +101,6 @@ class Trainer:
                 # The end of a run that is longer now, or shorter: what is averaged goes by the max_steps of today.
                 if self.progress.is_scheduled != self._is_due(self.config.checkpoint_every):
                     self._save()
-                self.model.train()
                 while not self._is_done():
                     self.stop.check("training")
                     self._update()
@@ -267,10 +266,9 @@ class Trainer:
 
     def _try_largest_batch(self) -> None:
         """Meet trouble with memory before step 1, not after hours: forward and backward of the largest batch."""
-        torch.manual_seed(0)
         began = time.perf_counter()
         try:
-            try_batch(self.model.train(), self.job.largest, loss_fn=self.job.loss_fn, pool=self.pool)
+            try_batch(self.model, self.job.largest, loss_fn=self.job.loss_fn, pool=self.pool)
         except torch.OutOfMemoryError:
             self.log.say("the largest batch does not fit into memory: such batches will be cut in two as they come")
         self.model.zero_grad(set_to_none=True)
