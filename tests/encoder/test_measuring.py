@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -158,11 +159,26 @@ def test_the_picture_has_a_square_for_each_confusion_and_runs_nothing() -> None:
     gold, predicted = [["<a>"], ["好"], ["好"]], [["<a>"], ["<a>"], ["好"]]
     found = evaluate_labels(gold, predicted, labels=("<a>", "好"), confidences=[0.9, 0.6, 0.7], n_bootstrap=5)
     picture = confusion_svg(found)
-    assert picture.count("<rect") == 4
+    squares = re.findall(r'<rect x="(\d+)" y="(\d+)" .*?fill="(.*?)".*?fill="(.*?)">(\d)</text>', picture)
+    left = int(squares[0][0])
+    assert [(int(x) - left, int(y) - left, int(n)) for x, y, _, _, n in squares] == [
+        *((0, 0, 1), (44, 0, 0)),  # of the texts that are <a>
+        *((0, 44, 1), (44, 44, 1)),
+    ]
+    all_of_them, none, *halves = [fill for _, _, fill, _, _ in squares]
+    assert (all_of_them, none, halves[0]) == ("rgb(30,105,180)", "rgb(255,255,255)", halves[1])
     assert "<a>" not in picture
     page = label_report(found, title="T<1>", mistakes=[("x<y", "<a>", "好")])
     for text in ("T&lt;1&gt;", "x&lt;y", "Calibration · 校准", "66.67", "<circle", "default-src 'none'"):
         assert text in page
+    bins = re.findall(r"(\d+ to \d+ %)</td>" + r'<td class="number">([\d.]+)</td>' * 3, page)
+    assert bins == [
+        *(("60 to 70 %", "1", "60.00", "0.00"), ("70 to 80 %", "1", "70.00", "100.00")),
+        ("90 to 100 %", "1", "90.00", "100.00"),
+    ]
+    assert re.search(
+        "<th>text</th><th>predicted</th><th>right</th>.*>x&lt;y</td>.*>&lt;a&gt;</td>.*>好</td>", page, re.S
+    )
     assert "<script" not in page
     assert 'style="max-width: none"' in picture  # 30 labels are wider than the page, which would cut off the last eight
     assert 'role="img" aria-label="Confusions · 混淆矩阵"' in picture

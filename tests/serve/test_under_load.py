@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import shutil
 import socket
@@ -23,7 +24,9 @@ from wire import ask, connect, read_answer, request, translation
 from campaign import IS_LONG, noted, size
 from tiny_model import TinyRun, exported
 from yiwen.errors import CheckpointError
+from yiwen.serve.errors import ApiError
 from yiwen.serve.service import Service
+from yiwen.stop import StopFlag
 from yiwen.translator import Translator
 
 TEXT = "Deti gedi bapu."
@@ -380,6 +383,25 @@ def test_an_answer_that_takes_too_long_is_given_up(service: Callable[..., Servic
         assert (late.status, late.json["code"]) == (504, "deadline")
         assert late.json["error"] == "no answer within 0.5 s; send less text at a time"
         wait_for(lambda: running_service.n_running == 0)
+
+
+def test_work_that_nobody_waits_for_any_more_is_told_to_end(service: Callable[..., Service]) -> None:
+    late, has_ended = service(deadline_s=0.1), threading.Event()
+
+    def work(stop: StopFlag) -> None:
+        wait_for(lambda: bool(stop))
+        has_ended.set()
+
+    with pytest.raises(ApiError, match=r"no answer within 0\.1 s"):
+        asyncio.run(late.run(work, gone=lambda: asyncio.Event().wait()))
+    assert has_ended.wait(60)
+    late.close()
+
+
+def test_what_just_keeps_to_the_limits_is_taken(service: Callable[..., Service]) -> None:
+    limited = service(max_texts=3, max_text_chars=7, max_request_chars=17)
+    assert limited.check_texts(["a" * 7, "b" * 7, "c" * 3]) == 17
+    limited.close()
 
 
 def test_models_are_swapped_under_load_and_a_broken_one_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
