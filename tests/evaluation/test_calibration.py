@@ -191,7 +191,7 @@ def test_validation_text_is_read_and_searched_and_judged_as_the_text_of_a_user_i
     bundle = open_bundle(tampered(tiny_run.best, tmp_path / "model", tgt_lang=tgt_lang, search=search))
     store = Store.open(tiny_run.runs / ".prepared" / bundle.info.data_fingerprint)
     src, tgt = training_text(tiny_run, 0, 150)
-    given = [[text if i % 2 else text.upper() for i, text in enumerate(side)] for side in (src, tgt)]
+    given = [[text if i % 4 < 2 else text.upper() for i, text in enumerate(side)] for side in (src, tgt)]
     store.valid = TextPairs(["", *given[0]], ["", *given[1]])
     asked: list[tuple[list[list[int]], SearchConfig]] = []
 

@@ -240,6 +240,10 @@ def test_intervals_stay_where_scores_can_be() -> None:
     assert all(0 <= score.low <= score.high for score in evaluation.scores if score.low is not None)
     assert evaluation["bleu"].high is not None
     assert evaluation["bleu"].high <= 100
+    sides = ["ein Hund", "a b c d e f"], ["ein Hund", "y"]  # one line is right, of the other six edits make one word
+    ter = evaluate(*sides, tgt_lang="de", metrics=("ter",), n_bootstrap=100)["ter"]
+    assert ter.high is not None
+    assert (ter.low, ter.value, ter.high > 300) == (0.0, 200.0, True)
 
 
 def test_memory_does_not_hold_the_n_grams_of_all_references() -> None:
