@@ -378,6 +378,8 @@ def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_th
         answer = http.post("/v2/glossaries", json={**broken, "entries": '\ufeff"big\nhouse",Haus\r\n"a, b",c\n'})
         terms = http.get(f"/v2/glossaries/{answer.json()['glossary_id']}/entries").text
         assert terms.split("\n") == ["big house\tHaus", "a, b\tc"]
+        spaced = {**broken, "entries_format": "tsv", "entries": "a\tb\n\nc\td\n"}
+        assert http.post("/v2/glossaries", json=spaced).json()["entry_count"] == 2
         most = csv.field_size_limit(1000)
         try:
             answer = http.post("/v2/glossaries", json={**broken, "entries": "a" * 2000})

@@ -159,8 +159,9 @@ def test_what_fails_costs_nothing(keyed: tuple[Service, str]) -> None:
 
 
 def test_characters_are_counted_once_for_whoever_watches_and_what_fails_is_not(
-    exported_bundle: Path, tmp_path: Path
+    exported_bundle: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO", "yiwen.serve")
     with running(service_of(tmp_path, exported_bundle)) as address, httpx.Client(timeout=60, base_url=address) as http:
 
         def counted() -> float:
@@ -175,6 +176,8 @@ def test_characters_are_counted_once_for_whoever_watches_and_what_fails_is_not(
         assert ask(address, request(T, translation("a" * 7, prefix=["b", "c"]))).status == 400
         assert ask(address, request(T, translation("a" * 7, target="xx"))).status == 400
         assert counted() == 15
+        logged = [vars(record) for record in caplog.records if record.message == "request"]
+        assert [line.get("characters") for line in logged if line["path"] == T] == [15, 0, None]
         form = {"source": "en", "target": "de"}
         assert http.post("/translate_file", files={"file": ("a.txt", b"Kabe robu.")}, data=form).status_code == 200
         assert counted() == 25
