@@ -378,6 +378,18 @@ def test_callers_who_leave_give_their_places_back(
     assert [record.message for record in caplog.records if record.exc_info] == []
 
 
+def test_who_leaves_a_stream_ends_the_work_for_it(service: Callable[..., Service]) -> None:
+    left = service()
+    slow = slowed(left, 0.3)
+    sentences = [f"Deti {a}{b} gedi." for a in "bdgklmnprst" for b in "aeiou"]
+    with running(left) as address:
+        with connect(address) as sock:
+            sock.sendall(request(T, translation(" ".join(sentences), stream=True)))
+            assert sock.recv(15) == b"HTTP/1.1 200 OK"
+        wait_for(lambda: left.n_running == 0)
+    assert slow.n_begun < len(sentences)
+
+
 def test_an_answer_that_takes_too_long_is_given_up(service: Callable[..., Service]) -> None:
     running_service = service(deadline_s=0.5)
     slow = slowed(running_service)
