@@ -167,6 +167,7 @@ def test_a_bad_request_is_refused_with_a_reason_and_costs_no_memory(name: str, a
     raw, status, reason = BODIES[name]
     answer = ask(address, raw)
     assert (answer.status, answer.is_whole, reason in answer.body.decode()) == (status, True, True), answer
+    assert len(answer.body) < 2000, "of very many faults the first ones are told"
     assert ask(address, request(T, translation("Deti gedi bapu."))).status == 200
     noted("S3", name, status=answer.status)
     assert psutil.Process().memory_info().rss - resident < 100e6

@@ -375,7 +375,7 @@ def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_th
             answer = http.post("/v2/translate", json={**asked, "text": [text], "glossary_id": kept.id})
             assert (answer.status_code, f"this glossary is for {src} to {tgt}" in answer.text) == (400, True)
         broken = {**made, "source_lang": "en", "target_lang": "de", "entries_format": "csv"}
-        answer = http.post("/v2/glossaries", json={**broken, "entries": '\ufeff"big\nhouse",Haus\r\n"a, b",c\n'})
+        answer = http.post("/v2/glossaries", json={**broken, "entries": '\ufeff"big\nhouse",Haus\r\n"a, b",c,en,de\n'})
         terms = http.get(f"/v2/glossaries/{answer.json()['glossary_id']}/entries").text
         assert terms.split("\n") == ["big house\tHaus", "a, b\tc"]
         spaced = {**broken, "entries_format": "tsv", "entries": "a\tb\n\nc\td\n"}

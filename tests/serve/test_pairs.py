@@ -485,6 +485,7 @@ def test_a_stream_that_fails_on_its_way_says_so_at_its_end_and_costs_what_came(
     assert answer.text.count("Reta.") == 1
     *told, request = (vars(record) for record in caplog.records if record.name == "yiwen.serve")
     assert [each["message"] for each in told] == {"model": ["model"], "internal": ["failed"]}.get(code, [])
+    assert {each["request_id"] for each in told if each["message"] == "failed"} <= {request["request_id"]}
     assert (request["path"], request["status"], request["characters"]) == (path, 200, len(TEXT))
     assert answer.text.endswith(end.replace("MESSAGE", message).replace("CODE", code))
     assert service.store.used("") == len(TEXT)
