@@ -21,6 +21,7 @@ from wire import ask, ask_json, request
 from campaign import noted
 from yiwen.serve.pairs import Way
 from yiwen.serve.service import Service
+from yiwen.stop import StopFlag
 from yiwen.translator import Translation, Translator
 
 TEXT = "Deti gedi bapu."
@@ -322,6 +323,27 @@ def test_html_is_translated_as_well_where_alternatives_are_asked_for_which_it_ha
         found = ask_json(address, "/translate", body).json
         assert {name: found[name] for name in found if name != "translatedText"} == given
     assert searches == [{"n_best": 1}] * 2, "where several are asked for, none is looked at for faults"
+
+
+def test_text_with_tags_is_worked_on_no_longer_than_its_caller_waits(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stops: dict[str, Any] = {}
+
+    def noting(name: str) -> Callable[..., Any]:
+        do = getattr(Way, name)
+
+        def noted(way: Way, *given: Any, **options: Any) -> Any:
+            stops[name] = type(options["stop"])
+            return do(way, *given, **options)
+
+        return noted
+
+    for name in ("translate", "align"):
+        monkeypatch.setattr(Way, name, noting(name))
+    body = {"text": ["Deti <b>gedi</b> bapu."], "source_lang": "EN", "target_lang": "DE", "tag_handling": "html"}
+    assert ask_json(address, "/v2/translate", body).status == 200
+    assert stops == {"translate": StopFlag, "align": StopFlag}
 
 
 @pytest.mark.parametrize("markup", ["html", "xml"])

@@ -362,6 +362,25 @@ def test_what_failed_is_given_back_to_the_month_that_it_was_counted_in(
         assert store.used("a") == used
 
 
+def test_what_fails_after_the_end_of_a_month_costs_neither_month_a_thing(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = service_of(tmp_path, exported_bundle)
+
+    def leave() -> None:
+        at(monkeypatch, "2026-01-31T23:59+00:00")
+        with Call(service, Request({"type": "http"}), None).charged(["a" * 20], "en", "de"):
+            at(monkeypatch, "2026-02-01T00:00+00:00")
+            raise Gone
+
+    with pytest.raises(Gone):
+        leave()
+    for moment in ("2026-02-01T12:00+00:00", "2026-01-31T12:00+00:00"):
+        at(monkeypatch, moment)
+        assert service.store.used(ANYBODY) == 0
+    service.close()
+
+
 def test_a_running_store_writes_by_itself(tmp_path: Path) -> None:
     running_store, other = (Store(f"sqlite:///{tmp_path}/keys.sqlite") for _ in range(2))
     running_store.start()

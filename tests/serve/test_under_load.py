@@ -125,6 +125,7 @@ def test_whoever_watches_sees_what_is_under_way_what_waits_and_what_is_remembere
         assert shown("running_requests", "waiting_tokens", "cache_hits_total") == [0, 0, 1]
         assert shown("cache_bytes", "batch_sentences_count") == [watched.cache.n_bytes, 2]
         assert shown('request_seconds_count{path="/v1/translate"}', "batch_sentences_sum") == [3, 2]
+        assert shown('request_seconds_sum{path="/v1/translate"}') > [0]
 
 
 def test_a_request_for_which_the_system_has_no_thread_takes_no_place(
