@@ -142,6 +142,16 @@ def test_a_request_for_which_the_system_has_no_thread_takes_no_place(
         assert ask(address, request(T, translation(TEXT))).status == 200
 
 
+def test_a_service_that_is_about_to_end_begins_nothing_new(service: Callable[..., Service]) -> None:
+    ending = service()
+    with running(ending) as address:
+        ending.is_draining = True
+        refused = ask(address, request(T, translation(TEXT)))
+        assert (refused.status, refused.json["code"]) == (503, "draining")
+        assert (refused.headers["retry-after"], refused.headers["connection"]) == ("5", "close")
+        assert [httpx.get(f"{address}{path}").status_code for path in ("/ready", "/live")] == [503, 200]
+
+
 def test_a_request_that_the_end_does_not_wait_for_is_told(service: Callable[..., Service]) -> None:
     ending = service(drain_s=1)
     slow = slowed(ending)
