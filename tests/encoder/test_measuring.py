@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from tiny_model import signed, tampered
 from yiwen.cli.main import main
 from yiwen.data.store import Store
 from yiwen.encoder import Encoder, measuring
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, Stopped
 from yiwen.evaluation.classification import evaluate_labels
 from yiwen.evaluation.label_report import confusion_svg, label_report
+from yiwen.stop import StopFlag
 
 
 def evaluate(run: Path, *options: str, capfd: pytest.CaptureFixture[str]) -> dict[str, object]:
@@ -62,7 +64,8 @@ def test_a_text_and_its_labels_may_be_given(
     assert found["scores"]["accuracy"] == pytest.approx(200 / 3)  # type: ignore[index]
     assert json.loads(out.read_text("utf-8"))["scores"] == found["scores"]
     page = out.with_suffix(".html").read_text(encoding="utf-8")
-    assert "da de &lt;b&gt;" in page
+    (mistake,) = re.findall(r'da de &lt;b&gt;</td><td dir="auto">(\w+)</td><td dir="auto">(\w+)</td>', page)
+    assert mistake[0] != mistake[1] == "b"  # predicted, right
     assert "<h2>Confusions · 混淆矩阵</h2>" in page
     (tmp_path / "a.labels").write_text("b\nb\nsomething\n", encoding="utf-8")
     assert main(["evaluate", str(tiny_classifier), *files]) == 3
@@ -111,6 +114,18 @@ def test_scores_replace_neither_the_text_nor_its_labels(tmp_path: Path) -> None:
     for output, ref in (("gold.txt", "gold.txt"), ("scores.json", "scores.html"), ("./gold", "gold")):
         with pytest.raises(ConfigError, match="it, or the page beside it, is what is read; give it a file of its own"):
             measuring.measure_encoder(tmp_path, src=tmp_path / "text", ref=tmp_path / ref, output=tmp_path / output)
+
+
+@pytest.mark.parametrize("task", ["tiny_classifier", "tiny_tagger", "tiny_embedder"])
+def test_a_stop_ends_the_measuring_whatever_the_task(
+    task: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run: Path = request.getfixturevalue(task)
+    monkeypatch.setenv("YIWEN_RUNS", str(run.parent))
+    stop = StopFlag()
+    stop.signum = signal.SIGINT
+    with pytest.raises(Stopped):
+        measuring.measure_encoder(run, threads=1, stop=stop)
 
 
 def test_an_encoder_is_scored_by_the_engine_that_is_asked_for_and_by_no_other(tiny_embedder: Path) -> None:

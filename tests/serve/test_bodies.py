@@ -93,6 +93,7 @@ BODIES: dict[str, tuple[bytes, int, str]] = {
     "more alternatives than are given": (request(T, translation("a", alternatives=9)), 422, "alternatives=9 is more"),
     "a wide beam": (request(T, translation("a", beam_size=10**12)), 422, "beam_size=1000000000000 is more than 8; ask"),
     "no beam": (request(T, translation("a", beam_size=0)), 422, "beam_size = 0: Input should be greater than or equal"),
+    "a long word for a number": (request(T, translation("a", beam_size="x" * 5000)), 422, "beam_size = 'xxxxx"),
     "a field that is not known": (
         request(T, translation("a", beam=1)),
         422,
