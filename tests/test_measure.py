@@ -82,6 +82,17 @@ def test_models_are_loaded_as_asked(model: Path, texts: tuple[Path, Path], monke
     assert asked == [{**how, "ensemble": ()}, how]
 
 
+def test_scores_and_comparisons_go_by_the_target_language_and_by_case_as_is_asked(
+    model: Path, texts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    chinese = tampered(model, tmp_path / "zh", tgt_lang="zh-Hans")
+    asked: dict[str, Any] = {"src": texts[0], "ref": texts[1], "lowercase": True, "search": GREEDY, "threads": 1}
+    measurement = measure(chinese, compare_with=chinese, **asked)
+    assert measurement.comparison is not None
+    for bleu in (measurement.evaluation["bleu"], measurement.comparison.differences[0]):
+        assert "|case:lc|eff:no|tok:zh|" in bleu.signature
+
+
 def test_the_result_is_written_beside_the_run(run: Path, texts: tuple[Path, Path]) -> None:
     measurement = measure(run / "best", threads=1)  # the test set of the recipe
     assert measurement.written == run / "evaluations" / "best-test.json"
@@ -142,12 +153,16 @@ def test_the_score_names_the_engine_that_made_it(exported_bundle: Path, texts: t
 
 
 def test_why_the_exported_engine_was_passed_over_is_shown(
-    exported_bundle: Path, texts: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+    exported_bundle: Path, model: Path, texts: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ctranslate2.get_supported_compute_types", lambda *device: {"int8"})
     measurement = measure(exported_bundle, src=texts[0], ref=texts[1], search=GREEDY, threads=1)
     assert measurement.engine == "torch float32 on cpu"
-    assert f"  note: the exported engine of {exported_bundle} computes in float32, which this" in shown(measurement)
+    note = f"the exported engine of {exported_bundle} computes in float32, which this"
+    assert f"  note: {note}" in shown(measurement)
+    for each in (model, exported_bundle):
+        compared = measure(each, compare_with=exported_bundle, src=texts[0], ref=texts[1], search=GREEDY, threads=1)
+        assert compared.note.count(note) == 1
 
 
 def test_the_result_goes_where_it_is_asked_to(model: Path, texts: tuple[Path, Path], tmp_path: Path) -> None:
@@ -190,11 +205,14 @@ def test_flags_and_notes_are_shown(model: Path, tmp_path: Path) -> None:
     (tmp_path / "t.en").write_text("Deti gedi.\n" * 9 + "\n", encoding="utf-8")
     (tmp_path / "t.de").write_text("Reta lire.\n" * 9 + "\n", encoding="utf-8")
     search = SearchConfig(beam_size=1, max_len_ratio=0.0, max_len_extra=1)
-    measurement = measure(model, src=tmp_path / "t.en", ref=tmp_path / "t.de", search=search, threads=1)
+    asked: dict[str, Any] = {"src": tmp_path / "t.en", "ref": tmp_path / "t.de", "report": tmp_path / "r.html"}
+    measurement = measure(model, search=search, threads=1, **asked)
     assert measurement.flags == {"cut": 9}
     assert "flagged cut: 9 lines" in shown(measurement)
-    assert shown(dataclasses.replace(measurement, flags={"cut": 1})).endswith("flagged cut: 1 line\n")
+    assert "flagged cut: 1 line\n" in shown(dataclasses.replace(measurement, flags={"cut": 1}))
     assert "note: 1 of 10 hypotheses are empty" in shown(measurement)
+    assert " · 1 of 10 hypotheses are empty" in asked["report"].read_text("utf-8")
+    assert shown(dataclasses.replace(measurement, test_set="[b]")).startswith("[b]: 10 lines")
 
 
 @pytest.mark.parametrize("side", ["src", "ref"])
@@ -287,13 +305,30 @@ def test_what_cannot_be_written_is_said_before_anything_is_translated(
         measure(model, src=texts[0], ref=texts[1], report=tmp_path / "file" / "r.html", threads=1)
 
 
-@pytest.mark.usefixtures("texts")
-def test_a_stop_does_not_cost_the_scores_of_the_test_sets_that_are_done(
-    model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def two_tests(texts: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recipe has two test sets."""
     tests = {"first": ("a dog", "ein Hund"), "second": ("a cat", "eine Katze")}
     found = [evaluations.Test(name, [src], [ref]) for name, (src, ref) in tests.items()]
     monkeypatch.setattr("yiwen.measure.tests_of", lambda *_: found)
+
+
+@pytest.mark.usefixtures("two_tests")
+def test_all_test_sets_are_told_and_stand_in_the_files_that_are_asked_for(model: Path, tmp_path: Path) -> None:
+    output, report = tmp_path / "deep" / "result.json", tmp_path / "deeper" / "report.html"
+    measurement = measure(model, search=GREEDY, output=output, report=report, threads=1)
+    written = json.loads(output.read_text("utf-8"))
+    assert (written["test_set"], [more["test_set"] for more in written["more_tests"]]) == ("first", ["second"])
+    page = report.read_text("utf-8")
+    for name in ("first", "second"):
+        assert f"{name}: 1 lines by {model}" in shown(measurement)
+        assert f"{name}: 1 lines by {model}" in page
+
+
+@pytest.mark.usefixtures("two_tests")
+def test_a_stop_does_not_cost_the_scores_of_the_test_sets_that_are_done(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stop, told, translate = StopFlag(), list[Measurement](), Translator.translate
 
     def stopped_in_the_second(translator: Translator, sources: list[str], **how: Any) -> Any:
@@ -354,9 +389,8 @@ def test_search_and_evaluation_settings_of_the_recipe_are_used(tmp_path: Path, m
     (score,) = measurement.evaluation.scores
     assert score.name == "chrF2"
     assert "case:lc" in score.signature
-    assert measurement.flags["cut"] > 0  # one subword is all that the recipe's search allows
-    translator = Translator.load(run / "best", threads=1)
-    assert translator.bundle.info.search.beam_size == 3
+    asked = measurement.asked["search"]
+    assert (asked["beam_size"], asked["max_len_extra"], asked["max_len_ratio"]) == (3, 1, 0.0)
 
 
 def test_tests_of_one_long_name_have_results_of_their_own(run: Path) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+import signal
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from tiny_model import TinyRun
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, Stopped
 from yiwen.evaluation import calibration
 from yiwen.measure import calibrate_once, measure
 from yiwen.search.config import SearchConfig
+from yiwen.stop import StopFlag
 from yiwen.translator import Translator
 
 GREEDY = SearchConfig(beam_size=1)
@@ -50,6 +52,17 @@ def test_a_report_shows_two_models_side_by_side_and_the_json_has_its_numbers(
     assert measured.report == report
 
 
+def test_details_ignore_case_where_the_scores_do(model: Path, tiny_run: TinyRun, tmp_path: Path) -> None:
+    src, ref, capitals = tiny_run.recipe.parent / "test.en", tiny_run.recipe.parent / "test.de", tmp_path / "test.de"
+    capitals.write_text(ref.read_text("utf-8").upper(), encoding="utf-8")
+    found = []
+    for given in (ref, capitals):
+        measured = measure(model, src=src, ref=given, lowercase=True, search=GREEDY, report=tmp_path / "r", threads=1)
+        assert measured.details is not None
+        found.append((measured.details.buckets, [line.chrf for line in measured.details.worst]))
+    assert found[0] == found[1]
+
+
 def test_without_a_report_there_are_no_details(model: Path, tmp_path: Path) -> None:
     measured = measure(model, search=GREEDY, output=tmp_path / "r.json", threads=1)
     assert (measured.details, measured.report) == (None, None)
@@ -72,6 +85,24 @@ def test_a_measured_model_is_calibrated_once(model: Path, tmp_path: Path, monkey
     monkeypatch.setattr(calibration, "calibrate", None)  # not called again
     calibrate_once(translator)
     calibrate_once(Translator.load(model, threads=1))
+
+
+def test_both_models_of_a_comparison_are_calibrated_and_none_by_what_an_ensemble_writes(
+    model: Path, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    other = Path(shutil.copytree(tiny_run.early, tmp_path / "early"))
+    measure(model, ensemble=[other], search=GREEDY, threads=1)
+    assert [Translator.load(each, threads=1).usual for each in (model, other)] == [None, None]
+    measure(model, compare_with=other, search=GREEDY, threads=1)
+    assert None not in [Translator.load(each, threads=1).usual for each in (model, other)]
+
+
+def test_a_stop_ends_the_calibration_too(model: Path) -> None:
+    stop = StopFlag()
+    stop.signum = signal.SIGINT
+    with pytest.raises(Stopped):
+        measure(model, search=GREEDY, threads=1, stop=stop)
+    assert not (model / "calibration").exists()
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EDQUOT, errno.EFBIG, errno.EIO])

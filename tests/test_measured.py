@@ -88,6 +88,16 @@ def test_without_the_variable_the_cache_is_in_the_home(tmp_path: Path, monkeypat
         assert measured._cache_folder() == tmp_path / "home" / ".cache" / "yiwen"
 
 
+def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    monkeypatch.setattr(Path, "expanduser", refuse)
+    assert ask("red") == ("red", True)
+    assert ask("blue") == ("blue", True)
+
+
 class Clock:
     """Ways that take as long as they are told to, by a clock of their own."""
 
@@ -185,6 +195,7 @@ def test_what_is_measured_is_the_processor_where_another_device_is_the_default(m
 
 
 def test_without_onednn_pytorch_computes_the_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measured, "best_seconds", None)  # there is nothing to choose from
     monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda dtype: False)
     assert faster_products(precision="float32", threads=1) == "torch"
     monkeypatch.setattr("yiwen.model.linear.has_onednn", lambda dtype: dtype != torch.bfloat16)  # imitated by PyTorch

@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import Commands
 
 from tiny_model import TinyRun, own_run, tampered
 from yiwen.bundle import open_bundle
+from yiwen.encoder.measuring import EncoderMeasurement
+from yiwen.errors import ConfigError
+from yiwen.stop import StopFlag
 
 QUICK = ("--beam-size", 1, "--threads", 1)
 
@@ -57,6 +61,42 @@ def test_a_report_is_written_and_named(run: Commands, model: Path, tmp_path: Pat
     assert f"written: {tmp_path / 'r.html'}" in done.err
     assert (tmp_path / "r.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     assert len(json.loads(done.lines[-1])["details"]["worst"]) == 15
+
+
+def test_all_that_is_asked_is_handed_on(run: Commands, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def noted(model: Path, **how: Any) -> None:
+        asked.update(how)
+        raise ConfigError("enough")
+
+    monkeypatch.setattr("yiwen.measure.measure", noted)
+    options = "--src a --ref b --output o --report r --compare c --ensemble d --ensemble e --no-checks --lowercase"
+    options += " --beam-size 7 --length-penalty 0.5 --mbr 3 --engine torch --device cpu --dtype bf16 --threads 3"
+    assert run("evaluate", model, *options.split(" ")).err == "error: enough\n"
+    search, stop, _ = (asked.pop(name) for name in ("search", "stop", "tell"))
+    assert (search.beam_size, search.length_penalty, search.mbr, type(stop)) == (7, 0.5, 3, StopFlag)
+    files: dict[str, Any] = {"src": Path("a"), "ref": Path("b"), "output": Path("o"), "report": Path("r")}
+    models = {"compare_with": Path("c"), "ensemble": [Path("d"), Path("e")]}
+    how = {"engine": "torch", "device": "cpu", "dtype": "bf16", "threads": 3}
+    assert asked == {**files, **models, **how, "checks": False, "lowercase": True}
+
+
+def test_of_an_encoder_all_test_sets_are_told_and_a_stop_is_heeded(
+    run: Commands, tiny_classifier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {}
+    told: Any = {"model": "m", "engine": "torch", "n_texts": 1, "scores": {}, "labels": None, "seconds": 1.0}
+
+    def noted(model: Path, **how: Any) -> list[EncoderMeasurement]:
+        asked.update(how)
+        return [EncoderMeasurement(**told, test_set=name, written=None) for name in ("one", "two", "three")]
+
+    monkeypatch.setattr("yiwen.encoder.measuring.measure_encoder", noted)
+    done = run("evaluate", tiny_classifier, "--json", "--threads", 3)
+    first = json.loads(done.out)
+    assert [first["test_set"], *(more["test_set"] for more in first["more_tests"])] == ["one", "two", "three"]
+    assert (type(asked["stop"]), asked["threads"]) == (StopFlag, 3)
 
 
 def test_a_full_disk_does_not_cost_the_scores(run: Commands, model: Path) -> None:
@@ -108,7 +148,13 @@ def test_a_beam_for_a_model_that_samples_is_refused(run: Commands, tiny_run: Tin
     assert "search.beam_size: sampling has no beam, penalty='none' no exponent; leave this out" in done.err
 
 
-@pytest.mark.parametrize("option", ["--length-penalty 0", "--mbr 0", "--no-checks", "--lowercase", "--beam-size 1"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("--length-penalty 0", "--mbr 0", "--no-checks", "--lowercase", "--beam-size 1"),
+        *("--compare other", "--report r.html", "--ensemble other"),
+    ],
+)
 def test_what_is_for_translations_is_refused_for_another_task(
     option: str, run: Commands, tiny_classifier: Path
 ) -> None:

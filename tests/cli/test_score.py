@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import Commands
 
 from tiny_model import TinyRun
+from yiwen.cli.score import MOST_NAMED
+from yiwen.errors import ConfigError
+from yiwen.stop import StopFlag
 from yiwen.translator import Translator
 
 
@@ -48,6 +52,43 @@ def test_pairs_that_are_too_long_are_named_and_the_others_are_scored(
     assert (done.lines[1], done.lines[3]) == ("nan", "nan")
     expected = Translator.load(tiny_run.best, threads=1).score(["Deti.", "Bapu."], ["Reta.", "Reta."])
     assert [float(line) for line in done.lines[::2]] == pytest.approx([s.per_token for s in expected], abs=1e-5)
+
+
+@pytest.mark.parametrize(("n", "end"), [(MOST_NAMED, "19, 20\n"), (MOST_NAMED + 1, "19, 20, ...\n")])
+def test_of_very_many_that_are_too_long_the_first_are_named(
+    n: int, end: str, run: Commands, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    (tmp_path / "a.en").write_text(("deti " * 200 + "\n") * n, encoding="utf-8")
+    (tmp_path / "a.de").write_text("Reta.\n" * n, encoding="utf-8")
+    done = run("score", tiny_run.best, tmp_path / "a.en", tmp_path / "a.de", "--threads", 1)
+    assert (done.code, done.err.endswith(end)) == (3, True)
+
+
+def test_all_that_is_asked_is_handed_on_and_told(
+    run: Commands, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    load = Translator.load
+
+    def loaded(model: Path, **how: Any) -> Translator:
+        asked.append(how)
+        return load(model, threads=1)
+
+    def refuse(translator: Translator, pairs: object, **how: Any) -> None:
+        asked.append(how)
+        raise ConfigError("enough")
+
+    monkeypatch.setattr(Translator, "load", loaded)
+    monkeypatch.setattr(Translator, "score_pairs", refuse)
+    monkeypatch.setattr("ctranslate2.get_supported_compute_types", lambda *device: {"int8"})
+    (tmp_path / "a").write_text("Deti.\n", encoding="utf-8")
+    options = "--engine torch --device cpu --dtype bf16 --threads 3"
+    done = run("score", exported_bundle, tmp_path / "a", tmp_path / "a", *options.split(" "))
+    assert done.err.startswith(f"note: the exported engine of {exported_bundle} computes in float32, which ")
+    assert done.err.endswith("\nerror: enough\n")
+    how, given = asked
+    assert how == {"engine": "torch", "device": "cpu", "dtype": "bf16", "threads": 3}
+    assert type(given["stop"]) is StopFlag
 
 
 def test_missing_text_exits_3_and_a_missing_model_4(run: Commands, tiny_run: TinyRun, tmp_path: Path) -> None:

@@ -11,12 +11,15 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import YIWEN, Commands
 
 from tiny_model import TinyRun, tampered
+from yiwen.errors import ConfigError
 from yiwen.search.mbr import by_agreement
+from yiwen.stop import StopFlag
 from yiwen.translator import Translator
 
 QUICK = ("--beam-size", 1, "--threads", 1)
@@ -32,6 +35,30 @@ def test_lines_go_in_and_lines_come_out(run: Commands, tiny_run: TinyRun) -> Non
     expected = Translator.load(tiny_run.best, threads=1).translate(texts)
     assert (done.code, done.err) == (0, "")
     assert done.lines == [t.text for t in expected]
+
+
+def test_all_that_is_asked_is_handed_on(run: Commands, tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+    load = Translator.load
+
+    def loaded(model: Path, **how: Any) -> Translator:
+        asked.append(how)
+        return load(model, threads=1)
+
+    def refuse(translator: Translator, lines: object, **how: Any) -> None:
+        asked.append(how)
+        raise ConfigError("enough")
+
+    monkeypatch.setattr(Translator, "load", loaded)
+    monkeypatch.setattr(Translator, "translate_lines", refuse)
+    options = "--engine torch --device cpu --dtype bf16 --threads 3 --ensemble e --to de --by-sentence --no-checks"
+    assert run("translate", tiny_run.best, *options.split(" "), "--beam-size", 7).err == "error: enough\n"
+    how, rules = asked
+    named = {"engine": "torch", "device": "cpu", "dtype": "bf16", "threads": 3}
+    assert how == {**named, "ensemble": [Path("e")], "tgt_lang": "de"}
+    search, stop = rules.pop("search"), rules.pop("stop")
+    assert (search.beam_size, type(stop)) == (7, StopFlag)
+    assert rules == {"glossary": None, "by_sentence": True, "with_scores": False, "checks": False}
 
 
 def test_a_run_and_an_exported_engine_translate_too(run: Commands, tiny_run: TinyRun, exported_bundle: Path) -> None:
@@ -157,6 +184,18 @@ def test_sampling_repeats_with_its_seed(run: Commands, tiny_run: TinyRun) -> Non
         return run("translate", tiny_run.best, *options, stdin=b"Deti gedi bapu.\n" * 9).out
 
     assert sample(1) == sample(1) != sample(2)
+
+
+def test_a_model_that_samples_by_itself_is_told_how_without_being_told_to(
+    run: Commands, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    model = tampered(tiny_run.best, tmp_path / "model", search={"beam_size": 1, "sampling": True})
+    drawn = [
+        run("translate", model, "--seed", seed, "--temperature", 2.0, "--threads", 1, stdin=b"Deti gedi bapu.\n" * 9)
+        for seed in (1, 2)
+    ]
+    assert [done.code for done in drawn] == [0, 0]
+    assert drawn[0].out != drawn[1].out
 
 
 def test_sampling_from_an_exported_model_says_that_torch_translates(run: Commands, exported_bundle: Path) -> None:
@@ -324,15 +363,17 @@ def test_strict_names_faulty_lines_and_fails_when_all_are_written(
     output = tmp_path / "out.txt"
     assert run("translate", tiny_run.best, *QUICK, "--strict", "--output", output, stdin=FAULTY).code == 5
     assert output.read_bytes() == plain.out
+    one = run("translate", tiny_run.best, *QUICK, "--strict", stdin=b"Kabe 25 robu.\n")
+    assert (one.code, "--strict: 1 of 1 translations have a fault" in one.err) == (5, True)
 
 
 def test_strict_says_nothing_where_there_is_no_fault(run: Commands, tiny_run: TinyRun) -> None:
-    done = run("translate", tiny_run.best, *QUICK, "--strict", stdin=b"Peku suse.\n\n")
-    assert (done.code, done.err) == (0, "")
+    done = run("translate", tiny_run.best, *QUICK, "--strict", stdin=b"Peku suse.\n\n42 + 17\n")
+    assert (done.code, done.err) == (0, "flagged lines: 1 passed_through\n")
     assert run("translate", tiny_run.best, *QUICK, "--strict").code == 0
 
 
-def test_json_tells_all_there_is_to_know_of_a_line(run: Commands, tiny_run: TinyRun) -> None:
+def test_json_tells_all_there_is_to_know_of_a_line(run: Commands, tiny_run: TinyRun, exported_bundle: Path) -> None:
     plain = run("translate", tiny_run.best, "--beam-size", 3, "--n-best", 2, "--threads", 1, stdin=FAULTY)
     done = run("translate", tiny_run.best, "--beam-size", 3, "--n-best", 2, "--threads", 1, "--json", stdin=FAULTY)
     told = [json.loads(line) for line in done.lines]
@@ -342,3 +383,5 @@ def test_json_tells_all_there_is_to_know_of_a_line(run: Commands, tiny_run: Tiny
     assert [each["text"] for each in told[0]["alternatives"]] == [line.split("\t")[2] for line in plain.lines[:2]]
     assert (told[2]["text"], told[2]["score"], told[2]["confidence"]) == ("", 0.0, None)
     assert told[0]["score"] < 0
+    greedy = run("translate", exported_bundle, *QUICK, "--json", stdin=b"Peku suse.\n")
+    assert json.loads(greedy.out)["score"] < 0  # which this engine leaves out where nobody will look at it

@@ -7,6 +7,7 @@ import re
 import signal
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import Commands
@@ -14,6 +15,8 @@ from commands import Commands
 from tiny_model import TinyRun, tampered
 from yiwen.bundle import open_bundle
 from yiwen.documents import translate_markup
+from yiwen.errors import ConfigError
+from yiwen.stop import StopFlag
 from yiwen.translator import Translator
 
 
@@ -27,6 +30,42 @@ def test_a_document_is_translated_by_sentence(run: Commands, tiny_run: TinyRun, 
     heading, text = translator.translate(["Deti gedi bapu.", "Kabe robu. Deti gedi."], search=search, by_sentence=True)
     expected = f"\ufeff# {heading}\r\n\r\n{text}\r\n\r\n```\r\ncode\r\n```\r\n"
     assert out.read_bytes().decode() == expected
+
+
+def test_all_that_is_asked_is_handed_on(
+    run: Commands, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    load = Translator.load
+
+    def loaded(model: Path, **how: Any) -> Translator:
+        asked.append(how)
+        return load(model, threads=1)
+
+    def refuse(content: bytes, **how: Any) -> None:
+        asked.append(how)
+        raise ConfigError("enough")
+
+    monkeypatch.setattr(Translator, "load", loaded)
+    monkeypatch.setattr("yiwen.documents.translate_document", refuse)
+    (tmp_path / "a.TXT").write_text("Deti.", encoding="utf-8")
+    options = "--engine torch --device cpu --dtype bf16 --threads 3 --to de --beam-size 7 --length-penalty 0.5"
+    done = run("translate-file", tmp_path / "a.TXT", tmp_path / "b.txt", "--model", tiny_run.best, *options.split(" "))
+    assert done.err == "error: enough\n"
+    how, rules = asked
+    assert how == {"engine": "torch", "device": "cpu", "dtype": "bf16", "threads": 3, "tgt_lang": "de"}
+    translating, aligning = rules["translate"].keywords, rules["align"].keywords
+    assert (translating["search"].beam_size, translating["search"].length_penalty) == (7, 0.5)
+    assert {type(each["stop"]) for each in (translating, aligning)} == {StopFlag}
+
+
+def test_why_the_exported_engine_is_passed_over_is_told(
+    run: Commands, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_text("Deti.", encoding="utf-8")
+    monkeypatch.setattr("ctranslate2.get_supported_compute_types", lambda *device: {"int8"})
+    done = run("translate-file", tmp_path / "a.txt", tmp_path / "b.txt", "--model", exported_bundle, "--threads", 1)
+    assert (done.code, done.err.startswith(f"note: the exported engine of {exported_bundle} computes in")) == (0, True)
 
 
 def test_a_stop_while_a_translation_is_written_leaves_the_whole_of_it(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,10 @@ from tiny_model import signed, tampered
 from yiwen.cli.main import main
 from yiwen.data.store import Store
 from yiwen.encoder import Encoder, measuring
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, Stopped
 from yiwen.evaluation.classification import evaluate_labels
 from yiwen.evaluation.label_report import confusion_svg, label_report
+from yiwen.stop import StopFlag
 
 
 def evaluate(run: Path, *options: str, capfd: pytest.CaptureFixture[str]) -> dict[str, object]:
@@ -61,7 +64,8 @@ def test_a_text_and_its_labels_may_be_given(
     assert found["scores"]["accuracy"] == pytest.approx(200 / 3)  # type: ignore[index]
     assert json.loads(out.read_text("utf-8"))["scores"] == found["scores"]
     page = out.with_suffix(".html").read_text(encoding="utf-8")
-    assert "da de &lt;b&gt;" in page
+    (mistake,) = re.findall(r'da de &lt;b&gt;</td><td dir="auto">(\w+)</td><td dir="auto">(\w+)</td>', page)
+    assert mistake[0] != mistake[1] == "b"  # predicted, right
     assert "<h2>Confusions · 混淆矩阵</h2>" in page
     (tmp_path / "a.labels").write_text("b\nb\nsomething\n", encoding="utf-8")
     assert main(["evaluate", str(tiny_classifier), *files]) == 3
@@ -112,6 +116,18 @@ def test_scores_replace_neither_the_text_nor_its_labels(tmp_path: Path) -> None:
             measuring.measure_encoder(tmp_path, src=tmp_path / "text", ref=tmp_path / ref, output=tmp_path / output)
 
 
+@pytest.mark.parametrize("task", ["tiny_classifier", "tiny_tagger", "tiny_embedder"])
+def test_a_stop_ends_the_measuring_whatever_the_task(
+    task: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run: Path = request.getfixturevalue(task)
+    monkeypatch.setenv("YIWEN_RUNS", str(run.parent))
+    stop = StopFlag()
+    stop.signum = signal.SIGINT
+    with pytest.raises(Stopped):
+        measuring.measure_encoder(run, threads=1, stop=stop)
+
+
 def test_an_encoder_is_scored_by_the_engine_that_is_asked_for_and_by_no_other(tiny_embedder: Path) -> None:
     with pytest.raises(ConfigError, match="engine='ctranslate2' with dtype='auto' is not to be had"):
         measuring.measure_encoder(tiny_embedder, engine="ctranslate2")
@@ -158,11 +174,26 @@ def test_the_picture_has_a_square_for_each_confusion_and_runs_nothing() -> None:
     gold, predicted = [["<a>"], ["好"], ["好"]], [["<a>"], ["<a>"], ["好"]]
     found = evaluate_labels(gold, predicted, labels=("<a>", "好"), confidences=[0.9, 0.6, 0.7], n_bootstrap=5)
     picture = confusion_svg(found)
-    assert picture.count("<rect") == 4
+    squares = re.findall(r'<rect x="(\d+)" y="(\d+)" .*?fill="(.*?)".*?fill="(.*?)">(\d)</text>', picture)
+    left = int(squares[0][0])
+    assert [(int(x) - left, int(y) - left, int(n)) for x, y, _, _, n in squares] == [
+        *((0, 0, 1), (44, 0, 0)),  # of the texts that are <a>
+        *((0, 44, 1), (44, 44, 1)),
+    ]
+    all_of_them, none, *halves = [fill for _, _, fill, _, _ in squares]
+    assert (all_of_them, none, halves[0]) == ("rgb(30,105,180)", "rgb(255,255,255)", halves[1])
     assert "<a>" not in picture
     page = label_report(found, title="T<1>", mistakes=[("x<y", "<a>", "好")])
     for text in ("T&lt;1&gt;", "x&lt;y", "Calibration · 校准", "66.67", "<circle", "default-src 'none'"):
         assert text in page
+    bins = re.findall(r"(\d+ to \d+ %)</td>" + r'<td class="number">([\d.]+)</td>' * 3, page)
+    assert bins == [
+        *(("60 to 70 %", "1", "60.00", "0.00"), ("70 to 80 %", "1", "70.00", "100.00")),
+        ("90 to 100 %", "1", "90.00", "100.00"),
+    ]
+    assert re.search(
+        "<th>text</th><th>predicted</th><th>right</th>.*>x&lt;y</td>.*>&lt;a&gt;</td>.*>好</td>", page, re.S
+    )
     assert "<script" not in page
     assert 'style="max-width: none"' in picture  # 30 labels are wider than the page, which would cut off the last eight
     assert 'role="img" aria-label="Confusions · 混淆矩阵"' in picture

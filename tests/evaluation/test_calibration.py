@@ -10,17 +10,19 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tiny_model import TinyRun, signed
+from tiny_model import TinyRun, signed, tampered
 from yiwen.bundle import open_bundle
 from yiwen.data.store import Store, TextPairs
 from yiwen.engines.select import open_engine
 from yiwen.errors import CheckpointError
 from yiwen.evaluation import calibration as module
 from yiwen.evaluation.calibration import (
+    LEAST_DOUBT,
     MOST_DOUBT,
     Usual,
     Weights,
@@ -30,6 +32,8 @@ from yiwen.evaluation.calibration import (
     usual_lengths,
 )
 from yiwen.measure import calibrate_once
+from yiwen.search.config import SearchConfig
+from yiwen.search.hypothesis import Hypothesis
 from yiwen.translator import Translator
 
 N_WORDS = 11
@@ -84,6 +88,11 @@ def test_odd_lengths_are_told_either_way(usual: Usual) -> None:
     assert "length_ratio" not in usual.faults(src, [12] * 9 + [30] * 4)  # which weigh half as much
 
 
+def test_where_all_references_are_alike_others_may_still_be_a_little_longer_or_shorter() -> None:
+    lengths = usual_lengths([SRC] * 100, [TGT] * 100, WEIGHTS)
+    assert lengths == {"shortness": (0.0, 0.05), "incomplete_at": LEAST_DOUBT, "odd_at": 3.0}
+
+
 def test_of_the_references_themselves_two_in_a_thousand_are_called_odd_however_loose_they_are() -> None:
     src, tgt = [SRC] * 1000, [[10] * (10 if i < 960 else i - 920) for i in range(1000)]  # forty of 40 to 79 words
     confidence = {"good_at": 50.0, "weights": (), "error": 0.0, "reliability": ()}
@@ -92,19 +101,21 @@ def test_of_the_references_themselves_two_in_a_thousand_are_called_odd_however_l
 
 
 def test_confidence_is_a_probability_that_rises_with_the_log_probability(usual: Usual) -> None:
-    found = [usual.confidence(log_prob, SRC, TGT) for log_prob in (-1000.0, -30.0, -3.0, -0.1)]
+    found = [usual.confidence(log_prob, SRC, TGT) for log_prob in (-1e5, -1000.0, -30.0, -3.0, -0.1)]
     assert all(value is not None and 0 <= value <= 1 for value in found)
     assert found == sorted(found)  # type: ignore[type-var]
     assert usual.confidence(math.nan, SRC, TGT) is None
 
 
 def test_a_calibration_on_disk_goes_on_saying_what_it_said() -> None:
-    # 0.5 + 2 x -3/6 (the end is a subword) + log 6 = 1.2918; a source of 15 for a translation of 5: - log 20/10.
+    # 0.5 + 2 x -3/6 (the end is a subword) + log 6 = 1.2918; a source of 15 for a translation of 5: - log 20/10. And
+    # the other way round, which is as odd: 0.5 + 2 x -3/16 + log 16 - log 20/10 = 2.2045.
     lengths = {"shortness": (0.0, 1.0), "incomplete_at": 1.0, "odd_at": 3.0}
     confidence = {"good_at": 50.0, "weights": (0.5, 2.0, 1.0, -1.0), "error": 0.0, "reliability": ()}
     usual = Usual(module.Calibration(n_pairs=500, **lengths, **confidence), WEIGHTS)
     assert usual.confidence(-3.0, [1] * 5, TGT[:5]) == pytest.approx(1 / (1 + math.exp(-1.2918)), abs=1e-5)
     assert usual.confidence(-3.0, [1] * 15, TGT[:5]) == pytest.approx(1 / (1 + math.exp(-0.5986)), abs=1e-5)
+    assert usual.confidence(-3.0, [1] * 5, [12] * 15) == pytest.approx(1 / (1 + math.exp(-2.2045)), abs=1e-5)
 
 
 def test_a_fitted_confidence_is_calibrated_on_the_other_half() -> None:
@@ -158,11 +169,47 @@ def calibrated(tiny_run: TinyRun, tmp_path_factory: pytest.TempPathFactory) -> P
     assert calibrate(bundle, engine, store, stop=None) is None
     assert not (folder / "calibration").exists()
     src, tgt = training_text(tiny_run, 0, 150)
-    store.valid = TextPairs([*src, "Deti."], [*tgt, "Reta " * 120])  # more than the model has positions for: left out
+    # More than the model has positions for, or nothing: left out.
+    store.valid = TextPairs(["Deti.", "deti " * 120, "", "Deti.", *src], ["Reta " * 120, "Reta.", "Reta.", "", *tgt])
     usual = calibrate(bundle, engine, store, stop=None)
     assert usual is not None
     assert usual.calibration.n_pairs == 150
     return folder
+
+
+@pytest.mark.parametrize(
+    ("tgt_lang", "good_at", "search"),
+    [
+        ("de", 50.0, {"beam_size": 7, "n_best": 3, "mbr": 5}),
+        ("zh-Hans", 25.0, {"beam_size": 1, "sampling": True, "n_best": 3}),
+    ],
+)
+def test_validation_text_is_read_and_searched_and_judged_as_the_text_of_a_user_is(
+    tgt_lang: str, good_at: float, search: dict[str, object], tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    """The model sees no capitals; each fifth answer of this engine is no translation, the others are good."""
+    bundle = open_bundle(tampered(tiny_run.best, tmp_path / "model", tgt_lang=tgt_lang, search=search))
+    store = Store.open(tiny_run.runs / ".prepared" / bundle.info.data_fingerprint)
+    src, tgt = training_text(tiny_run, 0, 150)
+    given = [[text if i % 3 else text.upper() for i, text in enumerate(side)] for side in (src, tgt)]
+    store.valid = TextPairs(["", *given[0]], ["", *given[1]])
+    asked: list[tuple[list[list[int]], SearchConfig]] = []
+
+    def answers(sources: list[list[int]], *, config: SearchConfig, stop: None) -> list[list[Hypothesis]]:
+        asked.append((sources, config))
+        said = [text if i % 5 else "Reta" for i, text in enumerate(tgt)]
+        return [[Hypothesis(tuple(ids), -1.0, -3.0, is_finished=True)] for ids in bundle.target.encode(said)]
+
+    usual = calibrate(bundle, SimpleNamespace(search=answers), store, stop=None)  # type: ignore[arg-type]
+    ((sources, config),) = asked
+    assert sources == bundle.source.encode(src)
+    assert (config.n_best, config.mbr, config.sampling) == (1, 0, False)
+    assert usual is not None
+    assert usual.calibration.good_at == good_at
+    n_right = sum(n * right for n, _, right in usual.calibration.reliability)
+    assert n_right == pytest.approx(60)  # of the 75 that nothing was fitted to
+    *_, oddness = usual.calibration.weights
+    assert oddness < 0
 
 
 def test_a_better_model_that_was_published_meanwhile_is_left_alone(
@@ -253,6 +300,7 @@ def test_a_damaged_calibration_is_refused(calibrated: Path, tmp_path: Path) -> N
         [
             *(("calibration.json", "[]"), ("calibration.json", "{"), ("calibration.json", "[" * 99_999)),
             *(("weights.json", '{"src": [], "tgt": [], "more": 1}'), ("weights.json", '{"src": [], "tgt": []}')),
+            ("weights.json", json.dumps({"src": [1.0] * open_bundle(calibrated).source.vocab_size, "tgt": []})),
         ]
     ):
         folder = with_change(str(number), file)

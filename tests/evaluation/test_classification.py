@@ -44,6 +44,13 @@ def test_calibration_compares_what_is_said_with_what_is_right() -> None:
     assert found.scores["calibration_error"] == pytest.approx(100 * error)
 
 
+def test_an_interval_is_of_95_percent() -> None:
+    found = evaluate_labels(GOLD * 50, PREDICTED * 50, labels=LABELS, n_bootstrap=1000)
+    low, high = found.intervals["accuracy"]
+    # As of a normal distribution: 1.96 x 100 x sqrt(4/6 x 2/6 / 300).
+    assert (high - low) / 2 == pytest.approx(5.33, rel=0.1)
+
+
 def test_intervals_hold_the_score_and_shrink_with_more_text() -> None:
     narrow, wide = (
         evaluate_labels(GOLD * n, PREDICTED * n, labels=LABELS, n_bootstrap=200).intervals["accuracy"] for n in (50, 2)
@@ -74,9 +81,13 @@ def test_spans_of_tags(tags: str, spans: set[tuple[str, int, int]]) -> None:
 def test_span_f1_counts_whole_spans() -> None:
     gold = [["B-X", "I-X", "O"], ["O", "B-Y"]]
     predicted = [["B-X", "O", "O"], ["O", "B-Y"]]
-    found = evaluate_labels(gold, predicted, labels=("B-X", "B-Y", "I-X", "O"), n_bootstrap=3)
+    found = evaluate_labels(gold, predicted, labels=("B-X", "B-Y", "I-X", "O"), n_bootstrap=20)
+    low, high = found.intervals["span_f1"]
+    assert low < 50 < high
     assert found.scores["span_f1"] == pytest.approx(50.0)
     assert found.scores["accuracy"] == pytest.approx(80.0)
+    fewer = evaluate_labels(gold, [gold[0], ["O", "O"]], labels=("B-X", "B-Y", "I-X", "O"), n_bootstrap=0)
+    assert fewer.scores["span_f1"] == pytest.approx(200 * 1 / (1 + 2))
 
 
 def test_a_span_is_right_only_with_its_end() -> None:

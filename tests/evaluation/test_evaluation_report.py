@@ -78,9 +78,19 @@ def test_the_page_is_whole_and_in_both_languages() -> None:
     assert "By length of the source · 按原文长度" in reader.text
     assert "Gains against the other model" in reader.text
     assert "Losses against the other model" in reader.text
-    assert "Expected calibration error" in reader.text
+    # The first line is good; sure of the four the model was by 0, 25, 50 and 75 %.
+    assert "Expected calibration error 62.5 %" in reader.text
     assert sum(tag == "svg" for tag, _ in reader.tags) == 2
     assert "chrF2 by words or Chinese characters (lines); orange: the other model" in reader.text
+
+
+def test_gains_come_before_losses_and_each_stands_beside_what_the_other_model_wrote() -> None:
+    _, gains, losses = re.split("Gains against the other model|Losses against the other model", whole_page())
+    rows = re.compile(
+        r'<tr><td class="number">(\d)</td><td class="number">([\d.]+)</td>.*?<td class="number">([\d.]+)</td></tr>'
+    )
+    assert rows.findall(gains) == [("4", "60.00", "30.00"), ("3", "40.00", "30.00")]
+    assert rows.findall(losses) == [("1", "0.00", "30.00"), ("2", "20.00", "30.00")]
 
 
 def test_whatever_a_test_set_or_a_model_writes_is_text() -> None:
@@ -105,8 +115,8 @@ def test_numbers_stand_to_the_right_and_text_to_the_left() -> None:
 
 def test_bars_are_as_high_as_their_values() -> None:
     reader = read(bars("chrF2", ["1+", "6+"], [[50.0, 100.0], [25.0, None]]))
-    heights = [float(attributes["height"] or 0) for tag, attributes in reader.tags if tag == "rect"]
-    assert heights == [80.0, 40.0, 160.0]
+    places = [(attributes["y"], attributes["height"]) for tag, attributes in reader.tags if tag == "rect"]
+    assert places == [("110.0", "80.0"), ("150.0", "40.0"), ("30.0", "160.0")]  # they stand on 190
     assert read(bars("nothing", [], [])).text.strip().startswith("nothing")
 
 

@@ -207,7 +207,9 @@ def test_any_text_has_a_score(lines: list[tuple[str, str]]) -> None:
 def test_a_config_that_makes_no_sense_is_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         EvaluationConfig(**settings)  # type: ignore[arg-type]
-    assert EvaluationConfig(n_bootstrap=0).metrics == ("bleu", "chrf", "ter")
+    assert (
+        EvaluationConfig(n_bootstrap=0).metrics == EvaluationConfig(n_bootstrap=40).metrics == ("bleu", "chrf", "ter")
+    )
 
 
 def test_without_sacrebleu_the_pip_line_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,6 +240,10 @@ def test_intervals_stay_where_scores_can_be() -> None:
     assert all(0 <= score.low <= score.high for score in evaluation.scores if score.low is not None)
     assert evaluation["bleu"].high is not None
     assert evaluation["bleu"].high <= 100
+    sides = ["ein Hund", "a b c d e f"], ["ein Hund", "y"]  # one line is right, of the other six edits make one word
+    ter = evaluate(*sides, tgt_lang="de", metrics=("ter",), n_bootstrap=100)["ter"]
+    assert ter.high is not None
+    assert (ter.low, ter.value, ter.high > 300) == (0.0, 200.0, True)
 
 
 def test_memory_does_not_hold_the_n_grams_of_all_references() -> None:

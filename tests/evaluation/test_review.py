@@ -16,6 +16,7 @@ from yiwen.engines.engine import Ids
 from yiwen.evaluation.review import Answer, Rules, Source, by_rules, review, with_spares
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
+from yiwen.stop import StopFlag
 
 
 class Engine:
@@ -36,6 +37,7 @@ def bundle(tiny_run: TinyRun) -> Bundle:
 
 
 SOURCES = ["Deti gedi.", "Kabe 25 robu."]
+STOP = StopFlag()
 
 
 def sources_of(bundle: Bundle, texts: Sequence[str]) -> list[Source]:
@@ -51,7 +53,8 @@ def reviewed(
         Answer([Hypothesis(tuple(ids), -0.5, -1.0, True)], [text])
         for text, ids in zip(first, bundle.target.encode(list(first)), strict=True)
     ]
-    rules = Rules(bundle=bundle, engine=engine, usual=None, search=SearchConfig(**search))  # type: ignore[arg-type]
+    wanted = SearchConfig(**search)
+    rules = Rules(bundle=bundle, engine=engine, usual=None, search=wanted, stop=STOP)  # type: ignore[arg-type]
     return review(found, sources_of(bundle, SOURCES), rules=rules), engine
 
 
@@ -66,7 +69,7 @@ def test_a_fault_is_repaired_by_the_likeliest_without_one(bundle: Bundle) -> Non
     assert [(answer.texts, answer.flags) for answer in answers] == [(["Reta lire."], ()), (["Godi 25."], ("repaired",))]
     ((sources, how),) = engine.asked
     assert sources == bundle.source.encode(SOURCES[1:])
-    assert how["config"] == SearchConfig(beam_size=10, n_best=9)
+    assert (how["config"], how["stop"]) == (SearchConfig(beam_size=10, n_best=9), STOP)
 
 
 def test_a_fault_that_stays_is_told_and_the_first_translation_kept(bundle: Bundle) -> None:

@@ -39,9 +39,10 @@ def test_alternatives_come_best_first(http: httpx.Client) -> None:
     assert len(scores) == 3
 
 
-def test_the_pages_modules_are_asked_for_anew(address: str) -> None:
-    answer = httpx.get(f"{address}/page/main.js")
-    assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-cache")
+def test_the_page_and_its_modules_are_asked_for_anew(address: str) -> None:
+    for path in ("/", "/page/main.js"):
+        answer = httpx.get(f"{address}{path}")
+        assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-cache")
 
 
 @pytest.mark.parametrize("more", [{"prefix": "Ki"}, {"alignment": True}, {"alternatives": 2}])

@@ -10,6 +10,7 @@ import math
 import re
 import sys
 import time
+import traceback
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -92,6 +93,7 @@ BODIES: dict[str, tuple[bytes, int, str]] = {
     "more alternatives than are given": (request(T, translation("a", alternatives=9)), 422, "alternatives=9 is more"),
     "a wide beam": (request(T, translation("a", beam_size=10**12)), 422, "beam_size=1000000000000 is more than 8; ask"),
     "no beam": (request(T, translation("a", beam_size=0)), 422, "beam_size = 0: Input should be greater than or equal"),
+    "a long word for a number": (request(T, translation("a", beam_size="x" * 5000)), 422, "beam_size = 'xxxxx"),
     "a field that is not known": (
         request(T, translation("a", beam=1)),
         422,
@@ -167,6 +169,7 @@ def test_a_bad_request_is_refused_with_a_reason_and_costs_no_memory(name: str, a
     raw, status, reason = BODIES[name]
     answer = ask(address, raw)
     assert (answer.status, answer.is_whole, reason in answer.body.decode()) == (status, True, True), answer
+    assert len(answer.body) < 2000, "of very many faults the first ones are told"
     assert ask(address, request(T, translation("Deti gedi bapu."))).status == 200
     noted("S3", name, status=answer.status)
     assert psutil.Process().memory_info().rss - resident < 100e6
@@ -397,14 +400,20 @@ def test_nothing_of_a_request_is_a_path(address: str) -> None:
 
 
 def test_of_an_exception_its_kind_and_place_are_logged_and_not_what_it_says() -> None:
+    def fail(n_frames: int) -> None:
+        if n_frames == 0:
+            raise ValueError("Geheimnis")
+        fail(n_frames - 1)
+
     try:
-        raise ValueError("Geheimnis")
+        fail(11)
     except ValueError:
         raised = sys.exc_info()
     line = JsonLines().format(logging.LogRecord("yiwen.serve", logging.ERROR, __file__, 1, "failed", (), raised))
     assert "Geheimnis" not in line
     assert json.loads(line)["exception"] == "ValueError"
-    assert re.search(r"test_bodies\.py:\d+$", json.loads(line)["where"][-1])
+    *_, (place, _) = traceback.walk_tb(raised[2])
+    assert json.loads(line)["where"][-1] == f"{__file__}:{place.f_lineno}"
 
 
 def test_the_parser_of_forms_logs_as_the_service_does(

@@ -21,6 +21,7 @@ from wire import ask, ask_json, request
 from campaign import noted
 from yiwen.serve.pairs import Way
 from yiwen.serve.service import Service
+from yiwen.stop import StopFlag
 from yiwen.translator import Translation, Translator
 
 TEXT = "Deti gedi bapu."
@@ -324,6 +325,27 @@ def test_html_is_translated_as_well_where_alternatives_are_asked_for_which_it_ha
     assert searches == [{"n_best": 1}] * 2, "where several are asked for, none is looked at for faults"
 
 
+def test_text_with_tags_is_worked_on_no_longer_than_its_caller_waits(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stops: dict[str, Any] = {}
+
+    def noting(name: str) -> Callable[..., Any]:
+        do = getattr(Way, name)
+
+        def noted(way: Way, *given: Any, **options: Any) -> Any:
+            stops[name] = type(options["stop"])
+            return do(way, *given, **options)
+
+        return noted
+
+    for name in ("translate", "align"):
+        monkeypatch.setattr(Way, name, noting(name))
+    body = {"text": ["Deti <b>gedi</b> bapu."], "source_lang": "EN", "target_lang": "DE", "tag_handling": "html"}
+    assert ask_json(address, "/v2/translate", body).status == 200
+    assert stops == {"translate": StopFlag, "align": StopFlag}
+
+
 @pytest.mark.parametrize("markup", ["html", "xml"])
 def test_what_the_model_writes_is_never_markup(
     markup: str, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -375,9 +397,11 @@ def test_what_deepls_clients_join_by_commas_is_taken_apart_and_glossaries_fit_th
             answer = http.post("/v2/translate", json={**asked, "text": [text], "glossary_id": kept.id})
             assert (answer.status_code, f"this glossary is for {src} to {tgt}" in answer.text) == (400, True)
         broken = {**made, "source_lang": "en", "target_lang": "de", "entries_format": "csv"}
-        answer = http.post("/v2/glossaries", json={**broken, "entries": '\ufeff"big\nhouse",Haus\r\n"a, b",c\n'})
+        answer = http.post("/v2/glossaries", json={**broken, "entries": '\ufeff"big\nhouse",Haus\r\n"a, b",c,en,de\n'})
         terms = http.get(f"/v2/glossaries/{answer.json()['glossary_id']}/entries").text
         assert terms.split("\n") == ["big house\tHaus", "a, b\tc"]
+        spaced = {**broken, "entries_format": "tsv", "entries": "a\tb\n\nc\td\n"}
+        assert http.post("/v2/glossaries", json=spaced).json()["entry_count"] == 2
         most = csv.field_size_limit(1000)
         try:
             answer = http.post("/v2/glossaries", json={**broken, "entries": "a" * 2000})

@@ -159,8 +159,9 @@ def test_what_fails_costs_nothing(keyed: tuple[Service, str]) -> None:
 
 
 def test_characters_are_counted_once_for_whoever_watches_and_what_fails_is_not(
-    exported_bundle: Path, tmp_path: Path
+    exported_bundle: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO", "yiwen.serve")
     with running(service_of(tmp_path, exported_bundle)) as address, httpx.Client(timeout=60, base_url=address) as http:
 
         def counted() -> float:
@@ -175,6 +176,8 @@ def test_characters_are_counted_once_for_whoever_watches_and_what_fails_is_not(
         assert ask(address, request(T, translation("a" * 7, prefix=["b", "c"]))).status == 400
         assert ask(address, request(T, translation("a" * 7, target="xx"))).status == 400
         assert counted() == 15
+        logged = [vars(record) for record in caplog.records if record.message == "request"]
+        assert [line.get("characters") for line in logged if line["path"] == T] == [15, 0, None]
         form = {"source": "en", "target": "de"}
         assert http.post("/translate_file", files={"file": ("a.txt", b"Kabe robu.")}, data=form).status_code == 200
         assert counted() == 25
@@ -200,10 +203,12 @@ def test_a_clock_that_is_set_back_keeps_nobody_out(
         ask_twice()
     steady += 30
     ask_twice()
-    for number in range(1000):
+    for number in range(1, 1000):
         ask_twice(f"b{number}")
+        if number % 40 == 0:
+            ask_twice()  # who came first and stays keeps nobody else's time
         steady += 1
-    assert len(service._asked) <= 60, "who has not asked for a minute is forgotten"
+    assert len(service._asked) <= 61, "who has not asked for a minute is forgotten"
     service.close()
 
 
@@ -248,6 +253,23 @@ def test_rates_hold_for_a_key_and_for_an_address(exported_bundle: Path, tmp_path
         guesses = [ask(address, request(T, BODY, authorization=f"Bearer {n}")).status for n in range(3)]
         assert guesses == [429] * 3, "guessing keys counts for the address"
         assert ask(address, request("/live", method="GET")).status == 200
+
+
+def test_keys_cannot_be_guessed_by_what_costs_no_work_either(exported_bundle: Path, tmp_path: Path) -> None:
+    service = service_of(tmp_path, exported_bundle, require_key=True, requests_per_minute=2)
+    with running(service) as address:
+        valid = request("/v1/models", method="GET", authorization=f"Bearer {make(service)}")
+        wrong = request("/v1/models", method="GET", authorization="Bearer x")
+        assert [ask(address, raw).status for raw in (wrong, valid, wrong, wrong, valid)] == [401, 200, 401, 429, 200]
+
+
+def test_a_service_that_ends_writes_what_was_used(exported_bundle: Path, tmp_path: Path) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    service.store.charge(ANYBODY, 7)
+    service.close()
+    store = Store(f"sqlite:///{tmp_path}/serve.sqlite")
+    assert store.used(ANYBODY) == 7
+    store.close()
 
 
 def test_whoever_watches_sees_what_the_database_has_not_counted(
@@ -338,6 +360,25 @@ def test_what_failed_is_given_back_to_the_month_that_it_was_counted_in(
         at(monkeypatch, moment)
         store.sync()
         assert store.used("a") == used
+
+
+def test_what_fails_after_the_end_of_a_month_costs_neither_month_a_thing(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = service_of(tmp_path, exported_bundle)
+
+    def leave() -> None:
+        at(monkeypatch, "2026-01-31T23:59+00:00")
+        with Call(service, Request({"type": "http"}), None).charged(["a" * 20], "en", "de"):
+            at(monkeypatch, "2026-02-01T00:00+00:00")
+            raise Gone
+
+    with pytest.raises(Gone):
+        leave()
+    for moment in ("2026-02-01T12:00+00:00", "2026-01-31T12:00+00:00"):
+        at(monkeypatch, moment)
+        assert service.store.used(ANYBODY) == 0
+    service.close()
 
 
 def test_a_running_store_writes_by_itself(tmp_path: Path) -> None:

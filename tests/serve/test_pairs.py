@@ -485,6 +485,7 @@ def test_a_stream_that_fails_on_its_way_says_so_at_its_end_and_costs_what_came(
     assert answer.text.count("Reta.") == 1
     *told, request = (vars(record) for record in caplog.records if record.name == "yiwen.serve")
     assert [each["message"] for each in told] == {"model": ["model"], "internal": ["failed"]}.get(code, [])
+    assert {each["request_id"] for each in told if each["message"] == "failed"} <= {request["request_id"]}
     assert (request["path"], request["status"], request["characters"]) == (path, 200, len(TEXT))
     assert answer.text.endswith(end.replace("MESSAGE", message).replace("CODE", code))
     assert service.store.used("") == len(TEXT)
@@ -527,12 +528,17 @@ def test_heads_of_every_layer_are_shown(service: tuple[Service, str], monkeypatc
     for head in answer["layers"][0]["heads"]:
         assert len(head) == len(answer["target_tokens"])
         assert all(sum(row) == pytest.approx(1, abs=1e-3) and len(row) == len(answer["source_tokens"]) for row in head)
+    longer = ask_json(service[1], "/v1/attention", {**body, "target_text": "Reta " * 300})
+    assert (longer.status, "the model has positions for" in longer.json["error"]) == (400, True)
     monkeypatch.setattr("yiwen.serve.attention.MOST_WEIGHTS", 3)
     long = ask_json(service[1], "/v1/attention", body)
     assert long.status == 400
     assert "attention weights are too many for one answer; send one sentence" in long.json["error"]
     blank = ask_json(service[1], "/v1/attention", {**body, "source_text": " "})
     assert (blank.status, blank.json["error"]) == (400, "a text without words has no attention; send one with words")
+    monkeypatch.setattr("yiwen.serve.attention.find_spec", lambda name: None)
+    without_torch = ask_json(service[1], "/v1/attention", body)
+    assert (without_torch.status, without_torch.json["code"]) == (404, "no_attention")
 
 
 def test_heads_are_those_of_the_model_that_is_served_now(tiny_run: TinyRun, tmp_path: Path) -> None:

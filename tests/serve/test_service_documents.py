@@ -431,6 +431,14 @@ def test_the_name_of_a_file_is_read_as_dotnet_sends_it(given: str, http: httpx.C
     assert http.get(f"/v1/documents/{answer.json()['id']}").json()["filename"] == "文件.txt"
 
 
+def test_the_name_of_a_file_may_stand_beside_it_and_what_is_a_field_is_no_file(http: httpx.Client) -> None:
+    asked = {"source": "en", "target": "de"}
+    answer = http.post("/v1/documents", files={"file": ("blob", b"Deti.")}, data={**asked, "filename": "a.txt"})
+    assert http.get(f"/v1/documents/{answer.json()['id']}").json()["filename"] == "a.txt"
+    field = http.post("/v1/documents", files={"file": (None, b"Deti.")}, data=asked)
+    assert (field.status_code, field.json()["error"].startswith("'' is no known document; send .arb")) == (415, True)
+
+
 def test_a_form_in_another_encoding_and_one_of_unknown_length_are_refused(http: httpx.Client) -> None:
     body = b'--x\r\ncontent-disposition: form-data; name="source"\r\n\r\nen\r\n--x--\r\n'
     for charset, code in (("punycode", "form"), ("UTF-8", "invalid")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import shutil
 import socket
@@ -23,7 +24,9 @@ from wire import ask, connect, read_answer, request, translation
 from campaign import IS_LONG, noted, size
 from tiny_model import TinyRun, exported
 from yiwen.errors import CheckpointError
+from yiwen.serve.errors import ApiError
 from yiwen.serve.service import Service
+from yiwen.stop import StopFlag
 from yiwen.translator import Translator
 
 TEXT = "Deti gedi bapu."
@@ -69,6 +72,11 @@ def wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
+
+
+def n_batching() -> int:
+    """Threads that fill batches for an engine."""
+    return sum(thread.name.endswith("(_work)") for thread in threading.enumerate())
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -117,6 +125,7 @@ def test_whoever_watches_sees_what_is_under_way_what_waits_and_what_is_remembere
         assert shown("running_requests", "waiting_tokens", "cache_hits_total") == [0, 0, 1]
         assert shown("cache_bytes", "batch_sentences_count") == [watched.cache.n_bytes, 2]
         assert shown('request_seconds_count{path="/v1/translate"}', "batch_sentences_sum") == [3, 2]
+        assert shown('request_seconds_sum{path="/v1/translate"}') > [0]
 
 
 def test_a_request_for_which_the_system_has_no_thread_takes_no_place(
@@ -131,6 +140,16 @@ def test_a_request_for_which_the_system_has_no_thread_takes_no_place(
             patch.setattr(short_of_threads._threads, "submit", refuse)
             assert [ask(address, request(T, translation(TEXT))).status for _ in range(2)] == [500, 500]
         assert ask(address, request(T, translation(TEXT))).status == 200
+
+
+def test_a_service_that_is_about_to_end_begins_nothing_new(service: Callable[..., Service]) -> None:
+    ending = service()
+    with running(ending) as address:
+        ending.is_draining = True
+        refused = ask(address, request(T, translation(TEXT)))
+        assert (refused.status, refused.json["code"]) == (503, "draining")
+        assert (refused.headers["retry-after"], refused.headers["connection"]) == ("5", "close")
+        assert [httpx.get(f"{address}{path}").status_code for path in ("/ready", "/live")] == [503, 200]
 
 
 def test_a_request_that_the_end_does_not_wait_for_is_told(service: Callable[..., Service]) -> None:
@@ -370,6 +389,18 @@ def test_callers_who_leave_give_their_places_back(
     assert [record.message for record in caplog.records if record.exc_info] == []
 
 
+def test_who_leaves_a_stream_ends_the_work_for_it(service: Callable[..., Service]) -> None:
+    left = service()
+    slow = slowed(left, 0.3)
+    sentences = [f"Deti {a}{b} gedi." for a in "bdgklmnprst" for b in "aeiou"]
+    with running(left) as address:
+        with connect(address) as sock:
+            sock.sendall(request(T, translation(" ".join(sentences), stream=True)))
+            assert sock.recv(15) == b"HTTP/1.1 200 OK"
+        wait_for(lambda: left.n_running == 0)
+    assert slow.n_begun < len(sentences)
+
+
 def test_an_answer_that_takes_too_long_is_given_up(service: Callable[..., Service]) -> None:
     running_service = service(deadline_s=0.5)
     slow = slowed(running_service)
@@ -382,6 +413,25 @@ def test_an_answer_that_takes_too_long_is_given_up(service: Callable[..., Servic
         wait_for(lambda: running_service.n_running == 0)
 
 
+def test_work_that_nobody_waits_for_any_more_is_told_to_end(service: Callable[..., Service]) -> None:
+    late, has_ended = service(deadline_s=0.1), threading.Event()
+
+    def work(stop: StopFlag) -> None:
+        wait_for(lambda: bool(stop))
+        has_ended.set()
+
+    with pytest.raises(ApiError, match=r"no answer within 0\.1 s"):
+        asyncio.run(late.run(work, gone=lambda: asyncio.Event().wait()))
+    assert has_ended.wait(60)
+    late.close()
+
+
+def test_what_just_keeps_to_the_limits_is_taken(service: Callable[..., Service]) -> None:
+    limited = service(max_texts=3, max_text_chars=7, max_request_chars=17)
+    assert limited.check_texts(["a" * 7, "b" * 7, "c" * 3]) == 17
+    limited.close()
+
+
 def test_models_are_swapped_under_load_and_a_broken_one_is_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
     good, other = exported(tiny_run.best, tmp_path / "a"), exported(tiny_run.early, tmp_path / "b")
     link = tmp_path / "current"
@@ -389,6 +439,7 @@ def test_models_are_swapped_under_load_and_a_broken_one_is_refused(tiny_run: Tin
     broken = shutil.copytree(good, tmp_path / "broken")
     (broken / "ctranslate2" / "model.bin").write_bytes(b"torn")
     link.symlink_to(good, target_is_directory=True)
+    n_threads = n_batching()
     running_service = service_of(tmp_path, link, cache_bytes=0)
     n_swaps, seen, stop = size(6, long=50), [], threading.Event()
     with running(running_service) as address, ThreadPoolExecutor(4) as pool:
@@ -413,13 +464,12 @@ def test_models_are_swapped_under_load_and_a_broken_one_is_refused(tiny_run: Tin
         stop.set()
         for future in callers:
             future.result()
-    n_threads = sum(thread.name.startswith("batches") for thread in threading.enumerate())
+    wait_for(lambda: n_batching() <= n_threads)  # engines that nobody uses end
     noted("S8", f"{n_swaps} swaps under 4 callers", requests=len(seen), refused_models=len(refusals))
     assert {status for status, _ in seen} == {200}
     assert {text for _, text in seen} <= expected
     assert len(refusals) == len(range(1, n_swaps, 3))
     assert all("model.bin has changed" in refusal for refusal in refusals)
-    assert n_threads < 20, "engines that nobody uses end"
 
 
 @pytest.mark.parametrize(

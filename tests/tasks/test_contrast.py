@@ -65,6 +65,8 @@ def test_retrieval_by_hand(n_rows_at_a_time: int, monkeypatch: pytest.MonkeyPatc
     # where b and c are one text, its partners are both right
     again = retrieval(src, tgt, ["a", "b", "b"], ["x", "y", "z"])
     assert (again["accuracy_src"], again["accuracy_tgt"]) == (pytest.approx(100.0), pytest.approx(200 / 3))
+    twice = np.array([[1.0, 0.0], [1.0, 0.0]])
+    assert retrieval(twice, twice, ["a", "a"], ["x", "x"])["accuracy"] == 100.0
     assert retrieval(np.zeros((0, 2)), np.zeros((0, 2)), [], [])["accuracy"] == 0.0
 
 
