@@ -32,7 +32,7 @@ _KEEP: Final = re.compile(
     | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)(?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}  # ICU
     | %(?:\(\w+\)|<\w+>|\d+\$)?[-+0\#']*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
       (?:[diouxXeEfFgGcsp@](?!(?a:\w))|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
-    | (?<![A-Za-z\d`])(``?)[^`'\n]{1,80}\1(?![A-Za-z\d`]) | (?<!\S)&&(?!\S)""".replace("{AROUND}", AROUND)
+    | (?<![A-Za-z\d`])(``?)[^`'\n]{1,80}\1(?![A-Za-z\d`])""".replace("{AROUND}", AROUND)
     + rf" | {ARGUMENT} | {LINKED}",
     re.VERBOSE,
 )

@@ -210,8 +210,9 @@ class Encoder:
         Raises:
             CheckpointError: If it is of another.
         """
-        own, folder = self.bundle.info.task, self.bundle.folder
+        own = self.bundle.info.task
         if own != task:
+            folder = self.bundle.folder
             raise CheckpointError(f"{folder} is a model of the task {own!r}; train one of the task {task!r}")
 
     def _read(self, words: Sequence[str]) -> list[str]:
