@@ -283,7 +283,8 @@ def test_an_output_file_appears_whole_or_not_at_all(run: Commands, tiny_run: Tin
 
 
 def test_a_reader_that_leaves_ends_it_quietly(exported_bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "in.txt").write_bytes(b"Deti gedi bapu.\n" + b"\n" * 5000)  # a block is 4,096
+    rules = (b"-" * 40 + b"\n") * 5000  # more than a pipe holds: it cannot be done before its reader leaves
+    (tmp_path / "in.txt").write_bytes(b"Deti gedi bapu.\n" + rules)
     arguments = command("translate", exported_bundle, *QUICK, "--input", tmp_path / "in.txt")
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -29,7 +29,8 @@ _KEEP: Final = re.compile(
     | (?a:(?<![\w$])\$[A-Za-z_]\w*|(?<![\w@.])@[A-Za-z]\w+ | (?<![\w%])%(?:[A-Za-z][\w.-]*|%[A-Za-z][\w.-]*%)%(?![\w%])
     | (?<![\w%])(?<!\d\s)%(?!l{0,2}[dfsu]|ll?[ix])[a-z_]{3,}\w*) | \{%[^{}\n]*?%\} | \{[^{}\s,]*\}
     | \{[\w.]*(?:,-?\d+)?(?::(?:%[^{}\n]*|[^{}\s]*))?\}     # {price:,.2f}, {0,10:N2}, {when:%d %m}
-    | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)(?:,(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*+\})*+)?\}  # ICU
+    | \{\w+,\s*(?:number|date|time|plural|select|selectordinal)  # ICU
+      (?:,(?>(?:[^{}]|\{(?>(?:[^{}]|\{[^{}]*\})*)\})*))?\}
     | %(?:\(\w+\)|<\w+>|\d+\$)?[-+0\#']*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?
       (?:[diouxXeEfFgGcsp@](?!(?a:\w))|(?<!\d%)(?<!\d\s%)(?<!%[1-9]\d)[dfsu]) | %%  # %dms, but neither 5 %of nor %20d
     | (?<![A-Za-z\d`])(``?)[^`'\n]{1,80}\1(?![A-Za-z\d`])""".replace("{AROUND}", AROUND)

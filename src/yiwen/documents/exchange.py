@@ -16,10 +16,10 @@ from yiwen.documents.unit import Part, Token, Unit
 from yiwen.errors import DataError
 from yiwen.text.languages import base, best_match
 
-_QUOTED: Final = r'"(?:[^"\\\n]|\\.)*+"'
+_QUOTED: Final = r'"(?>(?:[^"\\\n]|\\.)*)"'
 _TEXT: Final = rf"{_QUOTED}(?:\s*\n[ \t]*{_QUOTED})*"
 _ENTRY: Final = re.compile(
-    rf"^(?P<flags>(?:#,.*\n)?)(?:#\|.*\n){{0,30}}+(?:[ \t]*msgctxt\s*{_TEXT}\s*\n)?"
+    rf"^(?P<flags>(?:#,.*\n)?)(?:#\|.*\n){{0,30}}(?:[ \t]*msgctxt\s*{_TEXT}\s*\n)?"
     rf"[ \t]*msgid\s*(?P<msgid>{_TEXT})\s*\n(?:[ \t]*msgid_plural\s*(?P<plural>{_TEXT})\s*\n)?"
     rf"(?P<forms>(?:[ \t]*msgstr\s*(?:\[\d+\]\s*)?{_TEXT}\s*)+)",
     re.MULTILINE,

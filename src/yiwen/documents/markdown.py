@@ -36,7 +36,7 @@ _TAB: Final = re.compile(r'^(\s*)===[!+]?(?=\s+"[^"]+"\s*$)')
 """A tab of MkDocs, which is to the parser what an admonition is."""
 _LONE: Final = re.compile(r"\s*</?(?:b|i|u|s|em|strong|span|small|su[bp]|mark|del|ins|font)>\s*", re.IGNORECASE)
 """A row that makes a block of HTML of what follows, as long as it is alone."""
-_HEAD: Final = re.compile(r"[\s\d.)*+-]*(?=<)")
+_HEAD: Final = re.compile(r"[\s\d.*)+-]*(?=<)")
 """What stands before HTML in lists; in a quotation a > does, which no text may hold."""
 _BARS: Final = re.compile(r"\n[ \t|:]*-[ \t|:-]*(?=\n|\Z)")
 """A row that makes a table of the one before it, where both have as many cells."""

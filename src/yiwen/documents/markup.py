@@ -19,7 +19,7 @@ HIDDEN: Final = "iframe|math|noembed|object|pre|script|style|svg|template|textar
 """HTML elements that hold no running text."""
 VOID: Final = frozenset("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
 """HTML elements without an end."""
-_ATTRIBUTES: Final = r"(?:=\s*+(?:\"[^\"]*\"|'[^']*')|\{%[^{}\n]*%\}|[^>])*+"
+_ATTRIBUTES: Final = r"(?>(?:=\s*+(?:\"[^\"]*\"|'[^']*')|\{%[^{}\n]*%\}|[^>])*)"
 _TAG: Final = rf"<(?P<slash>/?)(?P<name>[^\W\d][^\s/>]*+)(?P<attributes>{_ATTRIBUTES})>"
 _CLOSED: Final = r"""<[^\s<>=]+(?:\s[^<>]*["'\s])?/>"""
 """An element without content as XHTML writes it, in which no value goes without quotes: not `<a href=/x/>`."""
@@ -31,11 +31,11 @@ _HTML: Final = re.compile(
 _FREE: Final = re.compile(_HTML.pattern.replace(HIDDEN, "(?!)").replace("<!-", r"<!\[CDATA\[.*?\]\]>|<!-"))
 _CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r"(?<![\w:.-])([\w:.-]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))")
-_OPTION: Final = r"\A\s*[-+\\]+[\w?]\S*+(?: (?:[A-Z\d_]+|[-<\[{(]\S*))*+(?: \w[\w=|-]*)?(?: {2,}|\t+|\n\s{8,})(?=\S)"
+_OPTION: Final = r"\A\s*[-+\\]+[\w?]\S*+(?: (?:[A-Z\d_]+|[-<\[{(]\S*))*(?: \w[\w=|-]*)?(?: {2,}|\t+|\n\s{8,})(?=\S)"
 """What a help text begins with, `-o, --output FILE   `: up to two blanks, a tab, or a line that is set in."""
 _IN_STRING: Final = re.compile(
     r"(?P<lines>(?:</?(?i:br|p|div|[ou]l|li|t[rdh]|h[1-6])(?=[\s/>])[^<>]*>\s*)+"
-    r"|(?<=[^\s.!?:;])\r?\n[ \t]*(?=[a-zß-öø-ÿά-ώа-џ])|(?<![\s\"'(`])(?:\\n)++(?![a-z\s\"'),`]))"
+    r"|(?<=[^\s.!?:;])\r?\n[ \t]*(?=[a-zß-öø-ÿά-ώа-џ])|(?<![\s\"'(`])(?>(?:\\n)+)(?![a-z\s\"'),`]))"
     r"|(?:<(?!r[tp]>|(?<=%<)\w+>[\d.]*[dfs](?!\w))|\{(?=\w+>))"
     r"(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>|[>}]))(?P<rest>\}|[^<>]*>)"
     rf"|(?P<point>{_OPTION}|\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|<r[tp]>[^<>]*(?:</r[tp]>)?|{_OTHER})|[^<{{\r\n\\]+|.",

@@ -18,7 +18,7 @@ from yiwen.documents.markup import string_tokens
 from yiwen.documents.unit import SENTENCE_END, Part, Span, Token, Unit, is_cjk
 from yiwen.errors import DataError
 
-_STRING: Final = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")(?P<colon>\s*:\s*)?')
+_STRING: Final = re.compile(r'(?P<string>"(?>(?:[^"\\]|\\.)*)")(?P<colon>\s*:\s*)?')
 _CODE: Final = re.compile(
     r"(?=\S*[\d_/\\@.:-])(?![A-Za-z]+[.:]+\Z)[\w/\\@.:+#-]+={0,2}|[a-z]+[A-Z]\w*|data:\S+|(?:sep)?=.*"
     r"|(?!\S*:)\S*[/\\]\S*\.[A-Za-z]\w{1,3}|#[\da-fA-F]{3,8}|(?:rgb|hsl)a?\([^()]*\)",
@@ -26,7 +26,7 @@ _CODE: Final = re.compile(
 )
 """A cell or a value of one word that is a number, a date, an address, a colour, a name in a program or a path with
 names in any script; a formula; the line by which Excel knows the separator."""
-_SAID: Final = r"((?:[^{}|<>']|'(?![{}])|\{[^{}|]*\}|<[^{}|<>]*>)++)"
+_SAID: Final = r"((?>(?:[^{}|<>']|'(?![{}])|\{[^{}|]*\}|<[^{}|<>]*>)+))"
 """A text with placeholders and tags in it."""
 _GAP: Final = r"(?:\s|\\[nrt])*"
 """Blanks and line breaks in a string of JSON."""
@@ -93,7 +93,7 @@ def cells(source: str, *, is_tsv: bool) -> list[Part]:
     inner = r"[^\"\t\n]" if is_tsv and not _n_columns(source, "\t") else '[^"]'  # in TSV a quote may be just a quote
     between = re.escape(delimiter)
     pattern = re.compile(
-        rf'(?P<cell>"(?:{inner}|"")*+"(?=[{between}\r\n]|$)|[^{between}\r\n]*+)(?P<end>\r?\n|[{between}\r]|$)'
+        rf'(?P<cell>"(?>(?:{inner}|"")*)"(?=[{between}\r\n]|$)|[^{between}\r\n]*+)(?P<end>\r?\n|[{between}\r]|$)'
     )
     out: list[Part] = []
     for match in pattern.finditer(source):

@@ -34,7 +34,7 @@ _TEMPLATE: Final = re.compile(r"\{%[^{}\n]*%\}")
 """A tag of Jinja or Twig, in which a bare > or & is right, and which HTML cannot take for anything of its own."""
 _DESCRIBED: Final = ("description", "og:title", "og:description", "twitter:title", "twitter:description")
 _ATTRIBUTE: Final = re.compile(
-    rf"""(?:<[^\s/>]+)?(?:[\s/]|{_TEMPLATE.pattern})*+(?P<name>[^\s"'<>/=]+)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>]+))?"""
+    rf"""(?:<[^\s/>]+)?(?>(?:[\s/]|{_TEMPLATE.pattern})*)(?P<name>[^\s"'<>/=]+)(?:\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s>]+))?"""
 )
 """From the end of the attribute before, so that nothing inside of a value looks like one."""
 

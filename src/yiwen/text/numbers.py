@@ -49,7 +49,7 @@ _ABOUT: Final = re.compile("(.*)(一[二两兩]|[二两兩]三|三[两兩四五]
 _SCALE: Final = {word: n for code in ("de", "fr", "en") for word, n in _WORDS[code]["scales"].items()}
 """Of all languages; where they differ (a German Billion is a trillion), as in English."""
 _SCALES: Final = {float(scale) for scale in (*_SCALE.values(), *_HAN_UNITS.values()) if scale > 10}
-_WHOLE: Final = r"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)"
+_WHOLE: Final = r"(?:\d{1,3}(?>(?:,\d{3})+)(?!\d)|\d++)"
 _SECTION: Final = rf"({_WHOLE}(?:[百千천](?: ?\d++百|\d++)?)?)"
 _COMPOUND: Final = re.compile(  # 1億2千万, 1億2,345万; Korean puts a blank behind its units, and 兆 is 万亿 here
     rf"(?<![\d.,])(?=\d)(?:{_SECTION}万[亿億] ?)?(?:((?:{_WHOLE}[万萬만] ?)?{_SECTION})(?:[亿億]|억 ?))?"
