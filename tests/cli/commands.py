@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,8 @@ from yiwen.cli.main import main
 
 YIWEN = "import sys; from yiwen.cli.main import main; sys.exit(main())"
 """The command in a process of its own: `python -c YIWEN ARGUMENTS`."""
+Asked = Callable[[str], list[dict[str, Any]]]
+"""What the fixture `asked_of` is."""
 
 
 @dataclass(frozen=True)

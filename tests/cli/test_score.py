@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from commands import Commands
+from commands import Asked, Commands
 
 from tiny_model import TinyRun
 from yiwen.cli.score import MOST_NAMED
-from yiwen.errors import ConfigError
 from yiwen.stop import StopFlag
 from yiwen.translator import Translator
 
@@ -65,21 +63,9 @@ def test_of_very_many_that_are_too_long_the_first_are_named(
 
 
 def test_all_that_is_asked_is_handed_on_and_told(
-    run: Commands, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Commands, exported_bundle: Path, asked_of: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[dict[str, Any]] = []
-    load = Translator.load
-
-    def loaded(model: Path, **how: Any) -> Translator:
-        asked.append(how)
-        return load(model, threads=1)
-
-    def refuse(translator: Translator, pairs: object, **how: Any) -> None:
-        asked.append(how)
-        raise ConfigError("enough")
-
-    monkeypatch.setattr(Translator, "load", loaded)
-    monkeypatch.setattr(Translator, "score_pairs", refuse)
+    asked = asked_of("yiwen.translator.Translator.score_pairs")
     monkeypatch.setattr("ctranslate2.get_supported_compute_types", lambda *device: {"int8"})
     (tmp_path / "a").write_text("Deti.\n", encoding="utf-8")
     options = "--engine torch --device cpu --dtype bf16 --threads 3"

@@ -11,13 +11,11 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
-from commands import YIWEN, Commands
+from commands import YIWEN, Asked, Commands
 
 from tiny_model import TinyRun, tampered
-from yiwen.errors import ConfigError
 from yiwen.search.mbr import by_agreement
 from yiwen.stop import StopFlag
 from yiwen.translator import Translator
@@ -37,20 +35,8 @@ def test_lines_go_in_and_lines_come_out(run: Commands, tiny_run: TinyRun) -> Non
     assert done.lines == [t.text for t in expected]
 
 
-def test_all_that_is_asked_is_handed_on(run: Commands, tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[dict[str, Any]] = []
-    load = Translator.load
-
-    def loaded(model: Path, **how: Any) -> Translator:
-        asked.append(how)
-        return load(model, threads=1)
-
-    def refuse(translator: Translator, lines: object, **how: Any) -> None:
-        asked.append(how)
-        raise ConfigError("enough")
-
-    monkeypatch.setattr(Translator, "load", loaded)
-    monkeypatch.setattr(Translator, "translate_lines", refuse)
+def test_all_that_is_asked_is_handed_on(run: Commands, tiny_run: TinyRun, asked_of: Asked) -> None:
+    asked = asked_of("yiwen.translator.Translator.translate_lines")
     options = "--engine torch --device cpu --dtype bf16 --threads 3 --ensemble e --to de --by-sentence --no-checks"
     assert run("translate", tiny_run.best, *options.split(" "), "--beam-size", 7).err == "error: enough\n"
     how, rules = asked

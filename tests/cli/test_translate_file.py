@@ -7,15 +7,13 @@ import re
 import signal
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
-from commands import Commands
+from commands import Asked, Commands
 
 from tiny_model import TinyRun, tampered
 from yiwen.bundle import open_bundle
 from yiwen.documents import translate_markup
-from yiwen.errors import ConfigError
 from yiwen.stop import StopFlag
 from yiwen.translator import Translator
 
@@ -32,22 +30,8 @@ def test_a_document_is_translated_by_sentence(run: Commands, tiny_run: TinyRun, 
     assert out.read_bytes().decode() == expected
 
 
-def test_all_that_is_asked_is_handed_on(
-    run: Commands, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[dict[str, Any]] = []
-    load = Translator.load
-
-    def loaded(model: Path, **how: Any) -> Translator:
-        asked.append(how)
-        return load(model, threads=1)
-
-    def refuse(content: bytes, **how: Any) -> None:
-        asked.append(how)
-        raise ConfigError("enough")
-
-    monkeypatch.setattr(Translator, "load", loaded)
-    monkeypatch.setattr("yiwen.documents.translate_document", refuse)
+def test_all_that_is_asked_is_handed_on(run: Commands, tiny_run: TinyRun, asked_of: Asked, tmp_path: Path) -> None:
+    asked = asked_of("yiwen.documents.translate_document")
     (tmp_path / "a.TXT").write_text("Deti.", encoding="utf-8")
     options = "--engine torch --device cpu --dtype bf16 --threads 3 --to de --beam-size 7 --length-penalty 0.5"
     done = run("translate-file", tmp_path / "a.TXT", tmp_path / "b.txt", "--model", tiny_run.best, *options.split(" "))
