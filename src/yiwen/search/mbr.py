@@ -38,7 +38,8 @@ def chrf(hypothesis: Grams, reference: Grams) -> float:
     precisions, recalls = [], []
     for ours, theirs in zip(hypothesis, reference, strict=True):
         if ours and theirs:
-            n_equal = sum(min(count, theirs[gram]) for gram, count in ours.items() if gram in theirs)
+            few, many = (ours, theirs) if len(ours) < len(theirs) else (theirs, ours)
+            n_equal = sum(min(count, many[gram]) for gram, count in few.items() if gram in many)
             precisions.append(n_equal / sum(ours.values()))
             recalls.append(n_equal / sum(theirs.values()))
     precision, recall = sum(precisions), sum(recalls)
