@@ -184,6 +184,11 @@ def test_a_word_gets_no_full_stop_that_it_did_not_have(english: Subword) -> None
     assert [reader(english, "zh", "en").read(text).is_word for text in ("计算机", "我喜欢计算机。")] == [True, False]
 
 
+def test_a_blank_at_the_edge_of_an_answer_is_not_written(english: Subword) -> None:
+    german = reader(english)
+    assert german.write(german.read("Two dogs"), " zwei Hunde ") == "zwei Hunde"
+
+
 def test_chinese_answers_are_set_as_chinese_is_and_converted_where_asked(english: Subword) -> None:
     plain, asked = reader(english, "en", "zh"), reader(english, "en", "zh-Hans", "zh-TW")
     reading = plain.read("He said: yes.")

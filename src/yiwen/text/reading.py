@@ -92,14 +92,13 @@ class Reader:
         prose = rewritten(prose, self.src_lang)
         usual = recased(prose, self.subword, self.src_lang)
         is_recased = usual != prose
-        has_spaces, is_short = base(self.src_lang) not in UNSPACED, len(line) <= _LONG_WORD
         kept = to_keep(spans, self.n_symbols)
         reading = Reading(
             named(usual, spans, kept),
             flags=("recased",) if is_recased else (),
             is_capitals=is_recased and prose.upper() == prose.replace("ß", "SS"),  # many write GROßE
             is_paired=base(self.tgt_lang) not in CHINESE or is_paired(line),
-            is_word=not found and " " not in line and (has_spaces or is_short),
+            is_word=not found and " " not in line and (base(self.src_lang) not in UNSPACED or len(line) <= _LONG_WORD),
             begins_large=not is_said and line[:1] != line[:1].lower(),
             kept=kept,
             terms=tuple(target for _, _, target in found),
@@ -140,8 +139,7 @@ class Reader:
 
     def write(self, reading: Reading, answer: str) -> str:
         """What is written of the model's answer."""
-        if self.n_symbols:
-            answer = restored(answer, reading.kept)
+        answer = (restored(answer, reading.kept) if self.n_symbols else answer).strip(" ")  # some models begin with one
         word = answer.split(" ")[0]  # of a term: that of "iPhone 15" stays as it is, that of "zwei Kerle" does not
         is_begun = word == word.lower() and answer.startswith(reading.terms)
         if is_begun and reading.begins_large and not masked(word)[1]:
