@@ -55,6 +55,26 @@ def test_blanks_stay_and_control_characters_do_not(english: Subword) -> None:
     assert reader(english).read("  42").output == "  42"
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("Windows、macOS（M1）和", ""),  # which has a word of Chinese
+        ("Windows、macOS（M1）。", "Windows, macOS (M1)."),
+        ("A：Yes！B：“No”；", "A: Yes! B: “No”;"),
+        ("  GPT-4、a.txt（https://a.b/c）", "  GPT-4, a.txt (https://a.b/c)"),
+        ("`a，b`、{name}", "`a，b`, {name}"),
+        ("1，000、2", "1,000, 2"),
+        ("２０２４，９：３０", "2024, 9:30"),
+    ],
+)
+def test_chinese_marks_around_what_is_not_translated_are_no_part_of_another_language(
+    text: str, written: str, english: Subword
+) -> None:
+    assert reader(english, "zh", "en").read(text).output == written
+    assert reader(english, "zh", "ja").read("１、２").output == "１、２"
+    assert reader(english, "ko", "en").read("１、２").output == "１、２"
+
+
 def test_a_text_in_the_target_language_stays_and_is_flagged(english: Subword) -> None:
     assert reader(english, "en", "zh").read("他笑了。") == Reading("", "他笑了。", ("already_target",))
     assert reader(english, "en", "zh-Hans", "zh-Hant").read("头发").output == "頭髮"

@@ -23,7 +23,7 @@ _LEFT, _RIGHT, _STOPS, _BLANK = "“‘「『（【《〈", "”’」』）】�
 _BESIDE: Final = f"{HAN}{_LEFT}{_RIGHT}{_STOPS}…—"
 _DOTS: Final = r"[.…]*(?:…|\.{3})[.…]*"
 _TO_FULL: Final = str.maketrans(",.!?;:", "，。！？；：", " \u00a0\u3000\t")
-_TO_HALF: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_TO_HALF: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | str.maketrans("、。", ",.")
 _WIDE_LETTERS: Final = re.compile("[０-９Ａ-Ｚａ-ｚ＂＇]+")
 _WIDE_SIGNS: Final = re.compile(r"(?<=[^\W_])[．－／＠＿](?=[^\W_])|(?<=\d)(?:：(?=\d\d?(?![\w.万个]))|％)", re.ASCII)
 _BRACKET: Final = r"[(（](?:[^()（）]|[(（][^()（）]*[)）])*[)）]"
@@ -162,6 +162,16 @@ def rewritten(text: str, lang: str) -> str:
     text = _WIDE_SIGNS.sub(_half, _WIDE_LETTERS.sub(_half, text))
     found = text if is_traditional(text) == (canonical(lang) == "zh-Hant") else in_script(text, lang)
     return found if len(found) == len(text) else text
+
+
+def in_latin(text: str) -> str:
+    """Text without a Chinese character, with the marks and blanks of Latin text in place of Chinese ones.
+
+    >>> in_latin("Windows、macOS（M1）。"), in_latin("1，000")
+    ('Windows, macOS (M1).', '1,000')
+    """
+    blank = rf"(?<=[{_STOPS}）])(?!(?<=\d，)\d{{3}}\b)(?=[\w“（{MASK}])|(?<=[\w{MASK}])(?=（)"
+    return re.sub(blank, " ", text).translate(_TO_HALF)
 
 
 def _n_changed(text: str, config: str) -> int:
