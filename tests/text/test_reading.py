@@ -61,6 +61,7 @@ def test_blanks_stay_and_control_characters_do_not(english: Subword) -> None:
         ("Windows、macOS（M1）和", ""),  # which has a word of Chinese
         ("Windows、macOS（M1）。", "Windows, macOS (M1)."),
         ("A：Yes！B：“No”；", "A: Yes! B: “No”;"),
+        ("【NEW】《Nature》、「OK」", "[NEW] “Nature”, “OK”"),
         ("  GPT-4、a.txt（https://a.b/c）", "  GPT-4, a.txt (https://a.b/c)"),
         ("`a，b`、{name}", "`a，b`, {name}"),
         ("1，000、2", "1,000, 2"),

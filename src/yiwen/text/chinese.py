@@ -23,7 +23,7 @@ _LEFT, _RIGHT, _STOPS, _BLANK = "“‘「『（【《〈", "”’」』）】�
 _BESIDE: Final = f"{HAN}{_LEFT}{_RIGHT}{_STOPS}…—"
 _DOTS: Final = r"[.…]*(?:…|\.{3})[.…]*"
 _TO_FULL: Final = str.maketrans(",.!?;:", "，。！？；：", " \u00a0\u3000\t")
-_TO_HALF: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | str.maketrans("、。", ",.")
+_TO_HALF: Final = {n: n - 0xFEE0 for n in range(0xFF01, 0xFF5F)} | str.maketrans("、。《》「」【】", ",.“”“”[]")
 _WIDE_LETTERS: Final = re.compile("[０-９Ａ-Ｚａ-ｚ＂＇]+")
 _WIDE_SIGNS: Final = re.compile(r"(?<=[^\W_])[．－／＠＿](?=[^\W_])|(?<=\d)(?:：(?=\d\d?(?![\w.万个]))|％)", re.ASCII)
 _BRACKET: Final = r"[(（](?:[^()（）]|[(（][^()（）]*[)）])*[)）]"
@@ -170,7 +170,7 @@ def in_latin(text: str) -> str:
     >>> in_latin("Windows、macOS（M1）。"), in_latin("1，000")
     ('Windows, macOS (M1).', '1,000')
     """
-    blank = rf"(?<=[{_STOPS}）])(?!(?<=\d，)\d{{3}}\b)(?=[\w“（{MASK}])|(?<=[\w{MASK}])(?=（)"
+    blank = rf"(?<=[{_STOPS}）】])(?!(?<=\d，)\d{{3}}\b)(?=[\w{_LEFT}{MASK}])|(?<=[\w{MASK}])(?=（)"
     return re.sub(blank, " ", text).translate(_TO_HALF)
 
 
