@@ -65,7 +65,7 @@ _MARKS: Final = (
 _BEHIND, _BEFORE = f"(?<=[{HAN}{_RIGHT}])", f"(?=[{HAN}{_LEFT}])"
 _SPACED: Final = f"(?:{_BLANK}+—+{_BLANK}*|—+{_BLANK}+)"
 _DASH: Final = rf"{_BEHIND}(?:{_BLANK}*--+{_BLANK}*{_BEFORE}|{_SPACED}(?!{_BLANK}))|{_SPACED}{_BEFORE}"
-_HEADING: Final = r"\W?第(?: ?\d+ ?|[〇零一二三四五六七八九十百]+)[章节篇部卷编回讲课条]"
+_HEADING: Final = r"\W?第(?: ?\d+ ?|[〇零一二三四五六七八九十百]+)[章节節篇部卷编編回讲講课課条條]"
 """Whose blank stays: 第一章 绪论."""
 _BLANKS: Final = (
     rf"(\A{_HEADING}{_BLANK}){_BLANK}*(?=[\w“《])|(?<=[{_BESIDE}]){_BLANK}+(?=[{_BESIDE}])"
