@@ -81,7 +81,7 @@ assert attention[-1] / attention[-3] > 4 * 0.7, "four times the length costs mor
 # which is why yiwen measures instead of guessing.
 
 # %% [markdown] lang="zh"
-# 两条曲线相交处可能比算出的更短，写这一课的机器上就是如此：softmax 和写出 $n^2$ 个权重不是矩阵乘法，没有算进去。
+# 两条曲线相交处的长度可能比算出的短，写这一课的机器上就是如此：softmax 和写出 $n^2$ 个权重不是矩阵乘法，没有算进去。
 #
 # ## 内存与融合内核
 #

@@ -55,6 +55,27 @@ def test_blanks_stay_and_control_characters_do_not(english: Subword) -> None:
     assert reader(english).read("  42").output == "  42"
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("Windows、macOS（M1）和", ""),  # which has a word of Chinese
+        ("Windows、macOS（M1）。", "Windows, macOS (M1)."),
+        ("A：Yes！B：“No”；", "A: Yes! B: “No”;"),
+        ("【NEW】《Nature》、「OK」", "[NEW] “Nature”, “OK”"),
+        ("  GPT-4、a.txt（https://a.b/c）", "  GPT-4, a.txt (https://a.b/c)"),
+        ("`a，b`、{name}", "`a，b`, {name}"),
+        ("1，000、2", "1,000, 2"),
+        ("２０２４，９：３０", "2024, 9:30"),
+    ],
+)
+def test_chinese_marks_around_what_is_not_translated_are_no_part_of_another_language(
+    text: str, written: str, english: Subword
+) -> None:
+    assert reader(english, "zh", "en").read(text).output == written
+    assert reader(english, "zh", "ja").read("１、２").output == "１、２"
+    assert reader(english, "ko", "en").read("１、２").output == "１、２"
+
+
 def test_a_text_in_the_target_language_stays_and_is_flagged(english: Subword) -> None:
     assert reader(english, "en", "zh").read("他笑了。") == Reading("", "他笑了。", ("already_target",))
     assert reader(english, "en", "zh-Hans", "zh-Hant").read("头发").output == "頭髮"
@@ -182,6 +203,11 @@ def test_a_word_gets_no_full_stop_that_it_did_not_have(english: Subword) -> None
     ):
         assert german.write(german.read(word), answer) == written
     assert [reader(english, "zh", "en").read(text).is_word for text in ("计算机", "我喜欢计算机。")] == [True, False]
+
+
+def test_a_blank_at_the_edge_of_an_answer_is_not_written(english: Subword) -> None:
+    german = reader(english)
+    assert german.write(german.read("Two dogs"), " zwei Hunde ") == "zwei Hunde"
 
 
 def test_chinese_answers_are_set_as_chinese_is_and_converted_where_asked(english: Subword) -> None:

@@ -43,6 +43,7 @@ def naive_count(text: str) -> Counter[str]:
     for line in re.sub(r"[;:]-?\)", "", text).split("\n"):  # smileys are no punctuation
         if not any(map(is_han, line)):
             continue
+        line = re.sub(r"\A(\W?第3章) ", r"\1", line)  # a heading
         for i, character in enumerate(line):
             before, after = line[i - 1 : i], line[i + 1 : i + 2]
             found["half"] += character in HALF and bool(is_han(before or " ") or is_han(after or " "))
@@ -136,6 +137,12 @@ EXAMPLES = [
     ("1998年 — 2000年,第3章 —  第5章", "1998年—2000年，第3章—第5章"),
     ("5 公斤 — 10 公斤,只有一样 — 5 块", "5 公斤—10 公斤，只有一样——5 块"),
     ("A4，500张,i7，512GB内存", "A4，500张，i7，512GB内存"),
+    ("第一章  绪论", "第一章 绪论"),
+    ("第三節 概念", "第三節 概念"),
+    ("第 3 章 “绪论”", "第 3 章 “绪论”"),
+    ("第二节 ，第三人 走了, 见第一章 绪论", "第二节，第三人走了，见第一章绪论"),
+    ("希拉里•克林顿和唐纳德・特朗普", "希拉里·克林顿和唐纳德·特朗普"),
+    ('"他说：“好。”我知道。', "他说：“好。”我知道。"),
 ]
 
 
@@ -211,6 +218,11 @@ def test_parts_of_a_quotation_keep_their_quotes_where_that_is_wanted() -> None:
         ("‘好", "‘好’"),
         ("《《好》", "《好》"),
         ("“他说“好”了”", "“他说“好”了”"),
+        ("他说“好”了”，走了。", "他说“好”了，走了。"),
+        ("「他說「好」", "他說「好」"),
+        ("他走了。“", "他走了。"),
+        ("是吗？”他说：“好。", "“是吗？”他说：“好。”"),
+        ("好”；他说“走", "“好”；他说“走”"),
     ):
         assert paired(line) == expected
 

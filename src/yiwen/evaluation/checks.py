@@ -27,7 +27,7 @@ FAULTS: Final = frozenset("cut glossary invalid_utf8 length_ratio loop numbers o
 PLACEHOLDER: Final = re.compile(
     rf"(?:https?://|(?<![A-Za-z\d])www\.)[^{AROUND}]*[^{AROUND}.,;:!?)\]]"
     r"|(?<![A-Za-z\d_.+-])[A-Za-z\d_.+-]{1,64}@[A-Za-z\d-]+(?:\.[A-Za-z\d-]+)+"
-    rf"|\{{\{{[^{{}}]*\}}\}}|\{{[^{{}}\s]*\}}|\$\{{[^{{}}]*\}}|{LINKED}"
+    rf"|\{{\{{[^{{}}]*\}}\}}|\{{(?![和或及与]\}})[^{{}}\s，、；]*\}}|\$\{{[^{{}}]*\}}|{LINKED}"
     r"|⟦\d⟧|</?[A-Za-z][^<>]*>|&(?:[a-zA-Z]{2,8}|#\d{1,7});|(?<!\d)%L?[1n](?![A-Za-z\d$]|[.,]\d)"
     r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#0]*(?:[1-9]\d*)?(?:\.\d+)?l?[sdifxXeEgGcru@](?![A-Za-z])"
 )

@@ -23,7 +23,7 @@ _LEFT, _RIGHT, _STOPS, _BLANK = "“‘「『（【《〈", "”’」』）】�
 _BESIDE: Final = f"{HAN}{_LEFT}{_RIGHT}{_STOPS}…—"
 _DOTS: Final = r"[.…]*(?:…|\.{3})[.…]*"
 _TO_FULL: Final = str.maketrans(",.!?;:", "，。！？；：", " \u00a0\u3000\t")
-_TO_HALF: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_TO_HALF: Final = {n: n - 0xFEE0 for n in range(0xFF01, 0xFF5F)} | str.maketrans("、。《》「」【】", ",.“”“”[]")
 _WIDE_LETTERS: Final = re.compile("[０-９Ａ-Ｚａ-ｚ＂＇]+")
 _WIDE_SIGNS: Final = re.compile(r"(?<=[^\W_])[．－／＠＿](?=[^\W_])|(?<=\d)(?:：(?=\d\d?(?![\w.万个]))|％)", re.ASCII)
 _BRACKET: Final = r"[(（](?:[^()（）]|[(（][^()（）]*[)）])*[)）]"
@@ -65,9 +65,11 @@ _MARKS: Final = (
 _BEHIND, _BEFORE = f"(?<=[{HAN}{_RIGHT}])", f"(?=[{HAN}{_LEFT}])"
 _SPACED: Final = f"(?:{_BLANK}+—+{_BLANK}*|—+{_BLANK}+)"
 _DASH: Final = rf"{_BEHIND}(?:{_BLANK}*--+{_BLANK}*{_BEFORE}|{_SPACED}(?!{_BLANK}))|{_SPACED}{_BEFORE}"
+_HEADING: Final = r"\W?第(?: ?\d+ ?|[〇零一二三四五六七八九十百]+)[章节節篇部卷编編回讲講课課条條]"
+"""Whose blank stays: 第一章 绪论."""
 _BLANKS: Final = (
-    rf"(?<=[{_BESIDE}]){_BLANK}+(?=[{_BESIDE}])|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])"
-    rf"|(?<=[{_STOPS}{_LEFT}）】》〉」』]){_BLANK}+"
+    rf"(\A{_HEADING}{_BLANK}){_BLANK}*(?=[\w“《])|(?<=[{_BESIDE}]){_BLANK}+(?=[{_BESIDE}])"
+    rf"|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])|(?<=[{_STOPS}{_LEFT}）】》〉」』]){_BLANK}+"
 )
 _ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…)(?!{_CODE}){_BLANK}*{_DOTS}|(?<![.\w{MASK}]){_DOTS}(?=[{HAN}])|。。+"
 _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]] = [
@@ -81,7 +83,8 @@ _RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]]
     ("ellipsis", re.compile(rf"(?<=[\w){MASK}])(?:\.{{3}}|…)[.…]*+\Z"), lambda found: "……"),
     ("dash", re.compile(_DASH), _dash),
     ("half-width mark", re.compile(_MARKS), lambda found: found[0].translate(_TO_FULL)),
-    ("blank", re.compile(_BLANKS), lambda found: ""),
+    ("blank", re.compile(_BLANKS), lambda found: found[1] or ""),
+    ("interpunct", re.compile(f"(?<=[{HAN}])[•‧・](?=[{HAN}])"), lambda found: "·"),
 ]
 """(breach, where it may be, what belongs there), in the order in which they are mended."""
 _QUOTE: Final = re.compile('["“”‘「」『』《》]')
@@ -135,8 +138,7 @@ def to_simplified(text: str) -> str:
 
 def to_traditional(text: str) -> str:
     """Traditional Chinese as written in Taiwan, quoted 「so」, of Simplified; words stay those of the mainland."""
-    set_out = _converter("s2tw")(text).translate(_TO_CORNER)
-    inside = re.sub(r"(?<=[^\W\d_])』(?=[^\W\d_])", "’", set_out)
+    inside = re.sub(r"(?<=[^\W\d_])』(?=[^\W\d_])", "’", _converter("s2tw")(text).translate(_TO_CORNER))
     return re.sub("(『[^『』]*』)|(?<=[A-Za-z])』|』(?=[A-Za-z])", lambda found: found[1] or "’", inside)
 
 
@@ -160,6 +162,16 @@ def rewritten(text: str, lang: str) -> str:
     text = _WIDE_SIGNS.sub(_half, _WIDE_LETTERS.sub(_half, text))
     found = text if is_traditional(text) == (canonical(lang) == "zh-Hant") else in_script(text, lang)
     return found if len(found) == len(text) else text
+
+
+def in_latin(text: str) -> str:
+    """Text without a Chinese character, with the marks and blanks of Latin text in place of Chinese ones.
+
+    >>> in_latin("Windows、macOS（M1）。"), in_latin("1，000")
+    ('Windows, macOS (M1).', '1,000')
+    """
+    blank = rf"(?<=[{_STOPS}）】])(?!(?<=\d，)\d{{3}}\b)(?=[\w{_LEFT}{MASK}])|(?<=[\w{MASK}])(?=（)"
+    return re.sub(blank, " ", text).translate(_TO_HALF)
 
 
 def _n_changed(text: str, config: str) -> int:
@@ -209,34 +221,35 @@ def is_paired(line: str) -> bool:
 
 
 def paired(line: str) -> str:
-    """Give every quote its partner at the edge of the line, and drop a title mark without one.
+    """Give a quote its partner at the edge of the line; one with other quotes up to there goes, and so do title marks.
 
-    >>> paired("他说：“好。"), paired("”好“，他说。"), paired("《书")
-    ('他说：“好。”', '“好”，他说。', '书')
+    >>> paired("他说：“好。"), paired("”好“，他说。"), paired("他说“好”了”。"), paired("《书")
+    ('他说：“好。”', '“好”，他说。', '他说“好”了。', '书')
     """
     if line.count('"') % 2 and not re.search(r'\d"[^"]*\Z', line):  # neither is an inch
         before, after = line.rsplit('"', 1)
         is_opening = re.match(r"\w", after) and not re.search(r"\w\Z", before)
         line = f"{before}{'“' if is_opening else '”'}{after}"
+    lonely = _lonely(line, "“", "”")
+    if lonely and len(lonely) % 2 == 0 and not re.match("[^“”]*(?:[。！？…]”|”[，。；、])", line):
+        line = re.sub("[“”]([^“”]*)[“”]", r"“\1”", line)  # they are the wrong way round
     for left, right in ("“”", "「」", "『』"):
-        lonely = [line[place] for place in _lonely(line, left, right)]
-        if left == "“" and lonely and len(lonely) % 2 == 0:  # the wrong way round
-            line = re.sub("[“”]([^“”]*)[“”]", r"“\1”", line)
-        else:
-            line = left * lonely.count(right) + line + right * lonely.count(left)
+        words = rf"(?=[^\w{left}{right}]*\w)[^{left}{right}]+"
+        line = re.sub(rf"\A{words}{right}", rf"{left}\g<0>", line)
+        line = re.sub(rf"{left}{words}\Z", rf"\g<0>{right}", line)
     line += "’" * (line.count("‘") > line.count("’"))
-    dropped = {*_lonely(line, "《", "》")}
+    dropped = {place for pair in ("“”", "「」", "『』", "《》") for place in _lonely(line, *pair)}
     return "".join(character for place, character in enumerate(line) if place not in dropped) if dropped else line
 
 
 def _lonely(line: str, left: str, right: str) -> list[int]:
     """Places of the marks that have no partner."""
     found: list[int] = []
-    for place, character in enumerate(line):
-        if character == right and found and line[found[-1]] == left:
+    for mark in re.finditer(f"[{left}{right}]", line):
+        if mark[0] == right and found and line[found[-1]] == left:
             found.pop()
-        elif character in (left, right):
-            found.append(place)
+        else:
+            found.append(mark.start())
     return found
 
 

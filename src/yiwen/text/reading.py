@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from yiwen.text.chinese import in_script, is_paired, rewritten, typeset
+from yiwen.text.chinese import in_latin, in_script, is_paired, rewritten, typeset
 from yiwen.text.glossary import Glossary
 from yiwen.text.langid import is_in
-from yiwen.text.languages import CHINESE, UNSPACED, base, canonical
+from yiwen.text.languages import CHINESE, RUN_ON, UNSPACED, base, canonical
 from yiwen.text.normalise import normalise
 from yiwen.text.protect import SPAN, Place, apart, masked, named, places, restored, to_keep, unmasked
 from yiwen.text.scripts import LETTER, script_of
@@ -91,15 +91,13 @@ class Reader:
             prose, spans = masked(line)
         prose = rewritten(prose, self.src_lang)
         usual = recased(prose, self.subword, self.src_lang)
-        is_recased = usual != prose
-        has_spaces, is_short = base(self.src_lang) not in UNSPACED, len(line) <= _LONG_WORD
         kept = to_keep(spans, self.n_symbols)
         reading = Reading(
             named(usual, spans, kept),
-            flags=("recased",) if is_recased else (),
-            is_capitals=is_recased and prose.upper() == prose.replace("ß", "SS"),  # many write GROßE
+            flags=("recased",) if usual != prose else (),
+            is_capitals=usual != prose and prose.upper() == prose.replace("ß", "SS"),  # many write GROßE
             is_paired=base(self.tgt_lang) not in CHINESE or is_paired(line),
-            is_word=not found and " " not in line and (has_spaces or is_short),
+            is_word=not found and " " not in line and (base(self.src_lang) not in UNSPACED or len(line) <= _LONG_WORD),
             begins_large=not is_said and line[:1] != line[:1].lower(),
             kept=kept,
             terms=tuple(target for _, _, target in found),
@@ -120,12 +118,14 @@ class Reader:
 
     def _left_alone(self, text: str, line: str, prose: str) -> Reading | None:
         """What is written of a text that is not for the model; None for one that is."""
+        is_language = LETTER.search(prose) is not None
+        if is_language and not is_in(prose, self.tgt_lang, rather_than=self.src_lang):
+            return None
         same = text if text.isprintable() else line  # what other programs may take for a line break is no text
-        if not LETTER.search(prose):
-            return Reading("", same, ("passed_through",))
-        if is_in(prose, self.tgt_lang, rather_than=self.src_lang):
-            return Reading("", rewritten(same, self.tgt_lang), ("already_target",))
-        return None
+        if base(self.src_lang) in CHINESE and base(self.tgt_lang) not in RUN_ON:
+            plain, spans = masked(rewritten(same, self.src_lang))
+            same = unmasked(in_latin(plain), spans)
+        return Reading("", rewritten(same, self.tgt_lang), ("already_target" if is_language else "passed_through",))
 
     def lacks_term(self, reading: Reading, written: str) -> bool:
         """True where a translation, as the model or as we write it, does not hold what the glossary asks for."""
@@ -140,11 +140,9 @@ class Reader:
 
     def write(self, reading: Reading, answer: str) -> str:
         """What is written of the model's answer."""
-        if self.n_symbols:
-            answer = restored(answer, reading.kept)
+        answer = (restored(answer, reading.kept) if self.n_symbols else answer).strip(" ")  # some models begin with one
         word = answer.split(" ")[0]  # of a term: that of "iPhone 15" stays as it is, that of "zwei Kerle" does not
-        is_begun = word == word.lower() and answer.startswith(reading.terms)
-        if is_begun and reading.begins_large and not masked(word)[1]:
+        if reading.begins_large and word == word.lower() and answer.startswith(reading.terms) and not masked(word)[1]:
             answer = begun(answer, self.tgt_lang)
         if reading.is_word and not re.search(r"[.。!！?？।۔։።｡]\Z", reading.text):
             answer = re.sub(r"(?<!\.\w)(?<=\w)[.。]\Z", "", answer)
