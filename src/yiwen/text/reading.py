@@ -118,14 +118,15 @@ class Reader:
 
     def _left_alone(self, text: str, line: str, prose: str) -> Reading | None:
         """What is written of a text that is not for the model; None for one that is."""
-        is_language = LETTER.search(prose) is not None
-        if is_language and not is_in(prose, self.tgt_lang, rather_than=self.src_lang):
-            return None
         same = text if text.isprintable() else line  # what other programs may take for a line break is no text
+        if not LETTER.search(prose):
+            return Reading("", same, ("passed_through",))
+        if not is_in(prose, self.tgt_lang, rather_than=self.src_lang):
+            return None
         if base(self.src_lang) in CHINESE and base(self.tgt_lang) not in RUN_ON:
             plain, spans = masked(rewritten(same, self.src_lang))
             same = unmasked(in_latin(plain), spans)
-        return Reading("", rewritten(same, self.tgt_lang), ("already_target" if is_language else "passed_through",))
+        return Reading("", rewritten(same, self.tgt_lang), ("already_target",))
 
     def lacks_term(self, reading: Reading, written: str) -> bool:
         """True where a translation, as the model or as we write it, does not hold what the glossary asks for."""
