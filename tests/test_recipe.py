@@ -351,8 +351,21 @@ def test_a_recipe_made_in_python_has_parts_of_their_own_kinds(changes: dict[str,
     recipe = load_recipe("demo-en-zh").recipe
     with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
         dataclasses.replace(recipe, **changes)
-    with pytest.raises(ConfigError, match=r"^data\.cleaning is None; its type is CleaningConfig, use one of that$"):
-        dataclasses.replace(recipe.data, cleaning=None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cleaning": None}, "data.cleaning is None; its type is CleaningConfig, use one of that"),
+        ({"corpora": [{"path": "a.tsv"}]}, "data.corpora is ({'path': 'a.tsv'},); its type is list of CorpusConfig"),
+        ({"valid": "a.tsv"}, "data.valid is 'a.tsv'; its type is CorpusConfig, use one of that"),
+        ({"more_tests": ["a.tsv"]}, "data.more_tests is ('a.tsv',); its type is list of CorpusConfig"),
+    ],
+)
+def test_text_in_a_recipe_made_in_python_is_named_by_configs(changes: dict[str, Any], message: str) -> None:
+    data = load_recipe("demo-en-zh").recipe.data
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
+        dataclasses.replace(data, **changes)
 
 
 def test_a_recipe_may_be_a_path_and_its_settings_one_text() -> None:
