@@ -242,11 +242,15 @@ def open_store(url: str | None, *, folder: Path, config: ServeConfig | None = No
     """The store of a URL, else that of a folder; where a config is given, one with keys for its callers.
 
     Raises:
-        ConfigError: If it cannot be opened, or if every caller needs a key and there is none.
+        ConfigError: If it cannot be opened; with a config, if it cannot be written or has no key where all need one.
     """
     # A URL that is no text: in one, `?` and `%` would mean something.
     store = Store(url or sa.URL.create("sqlite", database=str(folder / "serve.sqlite")))
-    if config is not None and config.needs_key and not any(key.revoked is None for key in store.all_keys()):
+    if config is None:
+        return store
+    with _told(), store._database.begin() as connection:  # no row, and refused where none may be written
+        connection.execute(_usage.update().where(sa.false()).values(characters=0))
+    if config.needs_key and not any(key.revoked is None for key in store.all_keys()):
         remedy = "`yiwen keys create NAME`, or let anybody in with --insecure"
         raise ConfigError(f"whoever reaches {config.host} needs a key, and there is none: {remedy}")
     return store
