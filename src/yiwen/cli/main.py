@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Final
@@ -105,6 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another code page could not show Chinese
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    warnings.formatwarning = _without_place
     try:
         code = _run(arguments)
         sys.stdout.flush()
@@ -114,6 +116,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:  # the disk may be full only when the last lines are flushed
         return _report(error, _os_error_message(error), code=1)
     return code
+
+
+def _without_place(message: Warning | str, *place: Any, **more: Any) -> str:
+    """A warning for who typed a command, to whom the line of code that gives it says nothing."""
+    return f"warning: {message}\n"
 
 
 def _run(arguments: Sequence[str] | None) -> int:
