@@ -8,11 +8,11 @@ import typer
 
 from yiwen.cli.options import Database, need_serve, state_folder
 
+Action = Literal["create", "list", "revoke"]
+
 
 def keys(
-    action: Annotated[
-        Literal["create", "list", "revoke"], typer.Argument(metavar="ACTION", help="create, list or revoke.")
-    ],
+    action: Annotated[Action, typer.Argument(metavar="ACTION", help="create, list or revoke.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="create: whose key it is; revoke: the id of a key.")] = "",
     characters: Annotated[int, typer.Option(help="create: characters a month; 0: any number.")] = 0,
     requests: Annotated[int, typer.Option(help="create: requests a minute; 0: any number.")] = 600,

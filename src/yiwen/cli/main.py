@@ -106,7 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another code page could not show Chinese
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    warnings.formatwarning = _without_place
+    # The line of code that warns says nothing to who typed a command.
+    warnings.formatwarning = lambda message, *place, **more: f"warning: {message}\n"
     try:
         code = _run(arguments)
         sys.stdout.flush()
@@ -116,11 +117,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:  # the disk may be full only when the last lines are flushed
         return _report(error, _os_error_message(error), code=1)
     return code
-
-
-def _without_place(message: Warning | str, *place: Any, **more: Any) -> str:
-    """A warning for who typed a command, to whom the line of code that gives it says nothing."""
-    return f"warning: {message}\n"
 
 
 def _run(arguments: Sequence[str] | None) -> int:

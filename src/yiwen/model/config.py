@@ -62,16 +62,12 @@ class ModelConfig:
                 f"model.d_model={self.d_model} is not divisible by model.n_heads={self.n_heads}; try n_heads={nearest}"
             )
         if self.n_kv_heads < 0 or self.n_heads % self.kv_heads:
-            raise ConfigError(
-                f"model.n_heads={self.n_heads} is not divisible by model.n_kv_heads={self.n_kv_heads}; "
-                "use a divisor of n_heads, or 0 for as many"
-            )
+            both = f"model.n_heads={self.n_heads} is not divisible by model.n_kv_heads={self.n_kv_heads}"
+            raise ConfigError(f"{both}; use a divisor of n_heads, or 0 for as many")
         widths = {"sinusoidal": self.d_model, "rotary": self.d_head}
         if widths.get(self.positions, 0) % 2:
-            raise ConfigError(
-                f"model.positions={self.positions!r} needs an even width, but d_model={self.d_model} and "
-                f"d_head={self.d_head}; make it even or use 'learned'"
-            )
+            both = f"d_model={self.d_model} and d_head={self.d_head}; make it even or use 'learned'"
+            raise ConfigError(f"model.positions={self.positions!r} needs an even width, but {both}")
 
     @property
     def d_head(self) -> int:
