@@ -84,8 +84,7 @@ def stop_on_signals() -> Iterator[StopFlag]:
             raise Stopped(f"stopped at once by a second {name}", signum=signum, is_immediate=True)
 
     known = {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # the last Windows has not
-    heard = [signum for signum in known if signal.getsignal(signum) != signal.SIG_IGN]
-    before = {signum: signal.signal(signum, handle) for signum in heard}
+    before = {signum: signal.signal(signum, handle) for signum in known if signal.getsignal(signum) != signal.SIG_IGN}
     try:
         yield stop
     finally:

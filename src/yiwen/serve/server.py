@@ -57,7 +57,11 @@ def make_server(service: Service) -> uvicorn.Server:
     )
     server = uvicorn.Server(uvicorn_config)
 
+    is_ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # by a script that starts the service by `&`
+
     def drain(signum: int, frame: Any) -> None:
+        if signum == signal.SIGINT and is_ignored:
+            return
         if service.is_draining:
             server.force_exit = server.should_exit = True
             return
