@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from yiwen.stop import ECHO, StopFlag, interrupt, stop_on_signals
 
 @pytest.fixture(autouse=True)
 def _started_by_hand() -> Iterator[None]:
-    usual = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    usual: dict[signal.Signals, Any] = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
     before = {signum: signal.signal(signum, handler) for signum, handler in usual.items()}
     yield
     for signum, handler in before.items():

@@ -188,7 +188,8 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
 
         def _hang_up(self) -> None:
             if self.cycle is not None and not self.cycle.response_started:
-                self.cycle.scope["refused"] = int(self._last.split()[1])  # the guard sees only that nobody waits
+                # For the guard, which sees only that nobody waits.
+                self.cycle.scope["refused"] = int(self._last.split()[1])  # type: ignore[typeddict-unknown-key]
             if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
                 self.transport.write(self._last)
             self.transport.close()
