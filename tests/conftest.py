@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -20,6 +21,10 @@ from toy_labels import write_labelled
 # A deadline is a clock, and on a machine busy with other tests it measures those.
 settings.register_profile("yiwen", deadline=None)
 settings.load_profile("yiwen")
+
+
+# A script that starts the tests by `&` has SIGINT ignored, by them and by what they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Nearly all that collecting makes stays to the end: no search for garbage goes through it, now or later.

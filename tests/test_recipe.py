@@ -14,7 +14,9 @@ import pytest
 import yiwen
 from tiny_model import write_tiny_recipe
 from yiwen.config import attribute_docs, json_schema, parse, to_toml
+from yiwen.data.corpus import CorpusConfig
 from yiwen.errors import ConfigError
+from yiwen.evaluation.metrics import EvaluationConfig
 from yiwen.model.config import PRESETS
 from yiwen.recipe import Recipe, builtin_names, load_recipe, runs_root
 
@@ -351,8 +353,40 @@ def test_a_recipe_made_in_python_has_parts_of_their_own_kinds(changes: dict[str,
     recipe = load_recipe("demo-en-zh").recipe
     with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
         dataclasses.replace(recipe, **changes)
-    with pytest.raises(ConfigError, match=r"^data\.cleaning is None; its type is CleaningConfig, use one of that$"):
-        dataclasses.replace(recipe.data, cleaning=None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cleaning": None}, "data.cleaning is None; its type is CleaningConfig, use one of that"),
+        ({"corpora": [{"path": "a.tsv"}]}, "data.corpora is ({'path': 'a.tsv'},); its type is list of CorpusConfig"),
+        ({"valid": "a.tsv"}, "data.valid is 'a.tsv'; its type is CorpusConfig, use one of that"),
+        ({"more_tests": ["a.tsv"]}, "data.more_tests is ('a.tsv',); its type is list of CorpusConfig"),
+    ],
+)
+def test_text_in_a_recipe_made_in_python_is_named_by_configs(changes: dict[str, Any], message: str) -> None:
+    data = load_recipe("demo-en-zh").recipe.data
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
+        dataclasses.replace(data, **changes)
+
+
+def test_a_corpus_made_in_python_is_named_by_text() -> None:
+    for path in (3, Path("a.tsv")):
+        with pytest.raises(ConfigError, match=rf"^corpus path is {re.escape(repr(path))}; its type is str, use"):
+            CorpusConfig(path=path)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"metrics": "bleu"}, """evaluation.metrics is 'bleu'; its type is list of "bleu" | "chrf" | "ter", use one"""),
+        ({"metrics": ["BLEU"]}, "evaluation.metrics is ('BLEU',); its type is list of"),
+        ({"n_bootstrap": "100"}, "evaluation.n_bootstrap is '100'; its type is int, use one of that"),
+    ],
+)
+def test_scores_that_nobody_could_compute_are_refused_before_training(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
+        EvaluationConfig(**settings)
 
 
 def test_a_recipe_may_be_a_path_and_its_settings_one_text() -> None:

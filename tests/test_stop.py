@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,12 @@ from yiwen.stop import ECHO, StopFlag, interrupt, stop_on_signals
 
 
 @pytest.fixture(autouse=True)
-def _no_nohup() -> Iterator[None]:
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever the tests were started by
+def _started_by_hand() -> Iterator[None]:
+    usual: dict[signal.Signals, Any] = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    before = {signum: signal.signal(signum, handler) for signum, handler in usual.items()}
     yield
-    signal.signal(signal.SIGHUP, before)
+    for signum, handler in before.items():
+        signal.signal(signum, handler)
 
 
 def test_an_unset_flag_lets_everything_pass() -> None:
@@ -35,11 +38,13 @@ def test_a_signal_stops_at_the_next_check_not_before(signum: signal.Signals, cod
     assert stopped.value.exit_code == code
 
 
-def test_under_nohup_a_closed_terminal_stops_nothing() -> None:
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+@pytest.mark.parametrize("signum", [signal.SIGHUP, signal.SIGINT])  # of nohup; of a script that starts it by `&`
+def test_what_a_command_was_started_to_ignore_stops_nothing(signum: signal.Signals) -> None:
+    signal.signal(signum, signal.SIG_IGN)
     with stop_on_signals() as stop:
-        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signum)
         assert not stop
+    assert signal.getsignal(signum) == signal.SIG_IGN
 
 
 def test_a_signal_that_was_lost_while_a_command_loaded_stops_at_the_first_check(

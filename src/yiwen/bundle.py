@@ -218,10 +218,9 @@ def require_language(bundle: Bundle, tgt_lang: str) -> None:
     """
     wanted, own = expect(tgt_lang, str, "tgt_lang", "a code such as 'zh-Hant'"), bundle.info.tgt_lang
     if canonical(wanted) != canonical(own) and {base(wanted), base(own)} != {"zh"}:
-        raise ConfigError(
-            f"{bundle.folder} translates into {own}, not into {wanted}; leave the language out, or use "
-            "another model (Simplified and Traditional Chinese are converted, nothing else)"
-        )
+        rule = "Simplified and Traditional Chinese are converted, nothing else"
+        remedy = f"leave the language out, or use another model ({rule})"
+        raise ConfigError(f"{bundle.folder} translates into {own}, not into {wanted}; {remedy}")
 
 
 def require_translator(bundle: Bundle) -> None:
@@ -243,10 +242,9 @@ def weights_path(bundle: Bundle) -> Path:
     """
     path = bundle.folder / WEIGHTS
     if not path.is_file() and (bundle.folder / EXPORTED).is_dir():
-        raise CheckpointError(
-            f"{bundle.folder} holds no {WEIGHTS}: it was exported for machines without torch; use "
-            "the bundle that it was exported from or, where that can do it, engine='ctranslate2'"
-        )
+        why = "it was exported for machines without torch"
+        remedy = "use the bundle that it was exported from or, where that can do it, engine='ctranslate2'"
+        raise CheckpointError(f"{bundle.folder} holds no {WEIGHTS}: {why}; {remedy}")
     if verify_manifest(bundle.folder, leave_out=(CARD,)) != bundle.hashes:
         raise CheckpointError(f"{bundle.folder} holds another model than when it was opened; load it again")
     return path

@@ -161,10 +161,7 @@ def check_bounds(prefix: str, config: Any, *bounds: tuple[str, float, float, str
         if isinstance(value, list) or hasattr(value, "item"):
             value = tuple(value) if isinstance(value, list) else value.item()
             object.__setattr__(config, field.name, value)
-        choices = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
-        whole = hint if isinstance(hint, type) else object  # a part, which is a config itself
-        kind = tuple if typing.get_origin(hint) is tuple else _SCALARS.get(hint, whole)
-        if not (value in choices if choices else isinstance(value, kind)):
+        if not _fits(value, hint):
             raise ConfigError(f"{prefix}{field.name} is {value!r}; its type is {type_name(hint)}, use one of that")
         if isinstance(value, float) and not math.isfinite(value):
             raise ConfigError(f"{prefix}{field.name} is {value}; use a finite number")
@@ -172,6 +169,18 @@ def check_bounds(prefix: str, config: Any, *bounds: tuple[str, float, float, str
         for name in names.split():
             if not least <= (value := getattr(config, name)) <= greatest:
                 raise ConfigError(f"{prefix}{name} is {value}; use {remedy}")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of the type of a setting; of a tuple every one of its values."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Literal:
+        return value in inner
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_fits(each, inner[0]) for each in value)
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, each) for each in inner)
+    return isinstance(value, _SCALARS.get(hint, hint))
 
 
 def override(table: Table, settings: Sequence[str]) -> Table:

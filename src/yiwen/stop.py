@@ -68,6 +68,7 @@ def interrupt(signum: int, frame: FrameType | None) -> None:
 def stop_on_signals() -> Iterator[StopFlag]:
     """Give a StopFlag that SIGINT, SIGTERM and a closed terminal (SIGHUP) set; the old handlers return at the end.
 
+    What is ignored stays so: SIGHUP under nohup, SIGINT where a script starts a command by `&` (POSIX, shells, 2.12).
     Outside the main thread, where Python allows no handlers, the flag simply stays unset.
     """
     stop = StopFlag()
@@ -82,9 +83,8 @@ def stop_on_signals() -> Iterator[StopFlag]:
             name = signal.Signals(signum).name
             raise Stopped(f"stopped at once by a second {name}", signum=signum, is_immediate=True)
 
-    hangup = getattr(signal, "SIGHUP", signal.SIGTERM)  # which Windows has not, and nohup ignores
-    caught = {signal.SIGINT, signal.SIGTERM} | ({hangup} if signal.getsignal(hangup) != signal.SIG_IGN else set())
-    before = {signum: signal.signal(signum, handle) for signum in caught}
+    known = {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # the last Windows has not
+    before = {signum: signal.signal(signum, handle) for signum in known if signal.getsignal(signum) != signal.SIG_IGN}
     try:
         yield stop
     finally:

@@ -388,6 +388,14 @@ def test_a_package_that_is_missing_is_named_with_its_cure(module: str, is_ours: 
     assert done.returncode == 1
 
 
+def test_a_warning_tells_no_line_of_code(tmp_path: Path) -> None:
+    program = f"from yiwen.analysis import plots; plots.FONTS = ('DejaVu Sans',)\n{YIWEN}"
+    path = tmp_path / "masks.png"
+    done = python(program, "plot", "masks", "--output", str(path))
+    assert done.stdout == f"wrote {path}\n"
+    assert re.fullmatch(rf"warning: {path}: boxes stand for letters no font has; write .*\n", done.stderr)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="no sh there")
 @pytest.mark.parametrize(
     ("closed", "expected"),

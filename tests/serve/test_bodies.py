@@ -315,6 +315,16 @@ def test_what_is_no_request_is_refused_after_the_answers_to_what_came_before_it(
     assert said.count(b'"took_ms"') == n_before
 
 
+@pytest.mark.parametrize(("status", "body"), [(408, b""), (400, b"no size")])
+def test_a_body_that_is_refused_on_its_way_is_counted_as_that(
+    status: int, body: bytes, serve: Callable[..., str]
+) -> None:
+    address = serve(receive_s=0.5)
+    assert ask(address, request(T, body, content_length="", transfer_encoding="chunked")).status == status
+    counted = ask(address, request("/metrics", method="GET")).body.decode()
+    assert re.findall(r'yiwen_requests_total\{path="/v1/translate",status="(\d+)"} 1.0', counted) == [str(status)]
+
+
 def test_who_waits_behind_another_answer_is_not_called_slow(
     serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

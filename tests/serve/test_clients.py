@@ -186,6 +186,12 @@ def test_openai(keyed: tuple[Service, str, str], lone: Translator) -> None:
         client.models.list()
 
 
+@pytest.mark.parametrize("none", [None, ""])
+def test_no_format_is_text_as_with_libretranslate(none: str | None, address: str, lone: Translator) -> None:
+    body = json.dumps({"q": TEXT, "source": "en", "target": "de", "format": none, "api_key": none}).encode()
+    assert ask(address, request("/translate", body)).json == {"translatedText": translated(lone, TEXT)}
+
+
 def test_mastodon_by_libretranslate(address: str, lone: Translator) -> None:
     body = {"q": [f"<p>{TEXT}</p>", "Kabe"], "source": "en", "target": "de", "format": "html", "api_key": ""}
     answer = ask(address, request("/translate", json.dumps(body).encode(), user_agent="Mastodon/4.4 (http.rb)"))

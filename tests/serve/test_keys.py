@@ -504,6 +504,14 @@ def test_the_folder_of_the_keys_is_closed_to_other_users(tmp_path: Path) -> None
     assert (tmp_path / "runs" / ".serve").stat().st_mode & 0o777 == 0o770
 
 
+def test_a_service_opens_no_database_that_it_may_only_read(tmp_path: Path) -> None:
+    Store(f"sqlite:///{tmp_path}/keys.sqlite").close()
+    url = f"sqlite:///file:{tmp_path}/keys.sqlite?mode=ro&uri=true"
+    assert open_store(url, folder=tmp_path).all_keys() == []
+    with pytest.raises(ConfigError, match=r"the database cannot be used .attempt to write a readonly database.; give"):
+        open_store(url, folder=tmp_path, config=ServeConfig())
+
+
 @pytest.mark.parametrize("url", ["sqlite:///:memory:", "sqlite://", "sqlite:///"])
 def test_a_database_in_memory_is_refused(url: str) -> None:
     """Each connection would see one of its own."""

@@ -312,6 +312,15 @@ def test_chinese_is_served_in_both_scripts_by_one_model_and_engine(service: tupl
     assert found["text"] == "頭髮"
 
 
+def test_deepls_client_may_ask_for_every_target_that_it_is_told_of(service: tuple[Service, str]) -> None:
+    client = deepl.DeepLClient("any", server_url=service[1])
+    targets = {language.code: language.name for language in client.get_target_languages()}
+    assert [*targets] == ["DE", "EN-GB", "EN-US", "ZH-HANS", "ZH-HANT"]  # of EN and PT it wants to know which kind
+    assert targets["EN-GB"] == "English (British)"
+    for code in targets:
+        client.translate_text(TEXT, source_lang="EN" if code == "DE" else "DE", target_lang=code)
+
+
 def test_a_glossary_of_deepls_client_is_for_both_scripts(service: tuple[Service, str]) -> None:
     client = deepl.DeepLClient("any", server_url=service[1])
     assert ("de", "zh") in [(pair.source_lang, pair.target_lang) for pair in client.get_glossary_languages()]

@@ -301,6 +301,18 @@ def test_a_second_signal_waits_for_nobody(exported_bundle: Path, tmp_path: Path)
     service.close()
 
 
+def test_a_service_in_the_background_of_a_script_hears_no_ctrl_c(exported_bundle: Path, tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for `&` in a script
+    service = service_of(tmp_path, exported_bundle)
+    server = make_server(service)
+    signal.signal(signal.SIGINT, before)
+    server.handle_exit(signal.SIGINT, None)
+    assert not service.is_draining
+    server.handle_exit(signal.SIGTERM, None)
+    assert service.is_draining
+    service.close()
+
+
 def test_two_models_of_one_pair_are_refused(
     exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

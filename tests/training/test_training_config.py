@@ -17,9 +17,9 @@ from yiwen.training.config import MAY_CHANGE, TrainingConfig
     [
         ({"max_steps": 0}, "training.max_steps is 0; use 1 or more"),
         ({"batch_tokens": -3}, "training.batch_tokens is -3; use 1 or more, or 'auto'"),
-        ({"batch_tokens": "Auto"}, "training.batch_tokens is 'Auto'; use 1 or more, or 'auto'"),
-        ({"batch_tokens": None}, "training.batch_tokens is None; use 1 or more, or 'auto'"),
-        ({"batch_tokens": 1.5}, "training.batch_tokens is 1.5; use 1 or more, or 'auto'"),
+        ({"batch_tokens": "Auto"}, "training.batch_tokens is 'Auto'; its type is int | \"auto\", use one of that"),
+        ({"batch_tokens": None}, 'training.batch_tokens is None; its type is int | "auto", use one of that'),
+        ({"batch_tokens": 1.5}, 'training.batch_tokens is 1.5; its type is int | "auto", use one of that'),
         ({"batch_tokens": "auto"}, "training.batch_tokens='auto' needs training.update_tokens: auto decides how much"),
         ({"batch_tokens": "auto"}, "set update_tokens, for example to 4096, or give batch_tokens a number"),
         ({"keep_last": 0}, "training.keep_last is 0; use 1 or more"),

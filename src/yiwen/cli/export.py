@@ -42,10 +42,9 @@ def export(
     prepared = prepared_folder(bundle)
     store = Store.open(prepared) if prepared.is_dir() else None
     if shortlist and store is None:
-        raise ConfigError(
-            f"--shortlist learns from the text that {bundle.folder} was trained on, which is not prepared here "
-            f"({prepared}); run `yiwen prepare` with its recipe, or export without --shortlist"
-        )
+        text = f"the text that {bundle.folder} was trained on, which is not prepared here ({prepared})"
+        remedy = "run `yiwen prepare` with its recipe, or export without --shortlist"
+        raise ConfigError(f"--shortlist learns from {text}; {remedy}")
     valid = store.valid if store else None
     with stoppable(stderr=as_json) as (stop, console):
         if bundle.info.task == "translate":

@@ -8,11 +8,11 @@ import typer
 
 from yiwen.cli.options import Database, need_serve, state_folder
 
+Action = Literal["create", "list", "revoke"]
+
 
 def keys(
-    action: Annotated[
-        Literal["create", "list", "revoke"], typer.Argument(metavar="ACTION", help="create, list or revoke.")
-    ],
+    action: Annotated[Action, typer.Argument(metavar="ACTION", help="create, list or revoke.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="create: whose key it is; revoke: the id of a key.")] = "",
     characters: Annotated[int, typer.Option(help="create: characters a month; 0: any number.")] = 0,
     requests: Annotated[int, typer.Option(help="create: requests a minute; 0: any number.")] = 600,
@@ -27,17 +27,16 @@ def keys(
     store = open_store(database, folder=state_folder())
     if action != "list" and not name.strip():
         raise ConfigError(f"yiwen keys {action} needs {'a name' if action == 'create' else 'the id of a key'}")
-    match action:
-        case "create":
-            key, secret = store.create_key(name, characters_per_month=characters, requests_per_minute=requests)
-            typer.echo(f"{key.id} is the id of the key of {name}; the key is shown this once:", err=True)
-            print(secret)
-        case "revoke":
-            store.revoke_key(name)
-            typer.echo(f"{name} is revoked; a running service refuses it within a second or two", err=True)
-        case "list":
-            for key in store.all_keys():
-                state = f"revoked {key.revoked}" if key.revoked else "valid"
-                limit = key.characters_per_month or "any"
-                print(f"{key.id}\t{key.name}\t{state}\t{store.used(key.id)} of {limit}\t{key.requests_per_minute}/min")
+    if action == "create":
+        key, secret = store.create_key(name, characters_per_month=characters, requests_per_minute=requests)
+        typer.echo(f"{key.id} is the id of the key of {name}; the key is shown this once:", err=True)
+        print(secret)
+    elif action == "revoke":
+        store.revoke_key(name)
+        typer.echo(f"{name} is revoked; a running service refuses it within a second or two", err=True)
+    else:
+        for key in store.all_keys():
+            state = f"revoked {key.revoked}" if key.revoked else "valid"
+            limit = key.characters_per_month or "any"
+            print(f"{key.id}\t{key.name}\t{state}\t{store.used(key.id)} of {limit}\t{key.requests_per_minute}/min")
     store.close()

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Final
@@ -105,6 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another code page could not show Chinese
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    # The line of code that warns says nothing to who typed a command.
+    warnings.formatwarning = lambda message, *place, **more: f"warning: {message}\n"
     try:
         code = _run(arguments)
         sys.stdout.flush()

@@ -44,7 +44,6 @@ def score(
             n_lines += 1
     if skipped:
         room, shown = translator.bundle.room, ", ".join(map(str, skipped[:MOST_NAMED]))
-        raise DataError(
-            f"{len(skipped)} of {n_lines} lines have nan for a score: a side has more subwords than the {room} that "
-            f"the model has positions for; shorten or leave out lines {shown}{', ...' * (len(skipped) > MOST_NAMED)}"
-        )
+        why = f"a side has more subwords than the {room} that the model has positions for"
+        remedy = f"shorten or leave out lines {shown}{', ...' * (len(skipped) > MOST_NAMED)}"
+        raise DataError(f"{len(skipped)} of {n_lines} lines have nan for a score: {why}; {remedy}")

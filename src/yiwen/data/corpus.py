@@ -68,6 +68,7 @@ class CorpusConfig:
     """Whether none of it may be split off for validation or test: for text that a machine made."""
 
     def __post_init__(self) -> None:
+        check_bounds("corpus ", self, ("weight", 0, math.inf, "0 (by size) or a positive number"))
         if bool(self.path) == bool(self.src) or (self.tgt and not self.src):
             remedy = "give either src and tgt (two files; src alone for text without a target) or path (one file)"
             raise ConfigError(f"a corpus has src {self.src!r}, tgt {self.tgt!r}, path {self.path!r}; {remedy}")
@@ -75,7 +76,6 @@ class CorpusConfig:
         if self.path and "${" not in path.name and lines.plain_suffix(path) not in ONE_FILE:
             remedy = "convert it, a spreadsheet to CSV in UTF-8"
             raise ConfigError(f"corpus path {self.path!r} has none of the suffixes {', '.join(ONE_FILE)}; {remedy}")
-        check_bounds("corpus ", self, ("weight", 0, math.inf, "0 (by size) or a positive number"))
 
 
 class Block(NamedTuple):

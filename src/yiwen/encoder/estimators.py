@@ -137,10 +137,9 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
                 raise ConfigError(f"y[0] is {labels[0]!r} and y[{n}] is {label!r}; make all labels text, or none")
         classes, numbers = np.unique(column_or_1d(y), return_inverse=True)
         if loaded.recipe.task != "classify" or len(texts) != len(numbers):
-            raise ConfigError(
-                f"recipe {self.recipe!r} has task={loaded.recipe.task!r}, and there are {len(texts)} texts and "
-                f"{len(numbers)} labels; give a recipe of the task 'classify' and one label a text"
-            )
+            found = f"has task={loaded.recipe.task!r}, and there are {len(texts)} texts and {len(numbers)} labels"
+            remedy = "give a recipe of the task 'classify' and one label a text"
+            raise ConfigError(f"recipe {self.recipe!r} {found}; {remedy}")
         if len(classes) == 1:
             raise DataError(f"all labels are {labels[0]!r}: there is nothing to tell apart; add texts of another one")
         place = mkdtemp() if self.folder is None else expect(self.folder, str | Path, "folder", "a path, or None")
@@ -199,11 +198,10 @@ def _trained(
     fits = [0 < len(ids) < data.max_tokens for ids in Subword.load(subword_paths(prepared.folder)[0]).encode(texts)]
     is_valid = _held_out(list(compress(texts, fits)), numbers[fits], n_valid)
     if not any(is_valid):
-        raise DataError(
-            f"no text can be held out to find the best model: {len({text.casefold() for text in texts})} of "
-            f"{len(texts)} texts differ, a label keeps its last one, and data.valid_pairs is "
-            f"{given.data.valid_pairs}; give more texts a label, or raise data.valid_pairs"
-        )
+        differing = f"{len({text.casefold() for text in texts})} of {len(texts)} texts differ"
+        why = f"{differing}, a label keeps its last one, and data.valid_pairs is {given.data.valid_pairs}"
+        remedy = "give more texts a label, or raise data.valid_pairs"
+        raise DataError(f"no text can be held out to find the best model: {why}; {remedy}")
     for corpus, chosen in ((train, False), (valid, True)):
         kept = (row for row, is_it in zip(compress(rows, fits), is_valid, strict=True) if is_it == chosen)
         Path(corpus.path).write_text("".join(kept), encoding="utf-8")

@@ -86,11 +86,9 @@ def _compare_exactly(trained: TorchEncoder, exported: CT2Encoder, sources: Sente
         ours, theirs = (engine.states([ids], layer=n_layers) for engine in (trained, exported))
         difference = float(np.abs(ours - theirs).max())
         if not difference <= TOLERANCE:  # also where it is no number
-            raise ExportError(
-                f"the exported encoder does not compute what the trained one does: a state differs by {difference:.2g} "
-                f"(a text of {len(ids)} subwords). Nothing was written; use the torch engine, and please report the "
-                "recipe's [model] table"
-            )
+            what = f"a state differs by {difference:.2g} (a text of {len(ids)} subwords). Nothing was written"
+            remedy = "use the torch engine, and please report the recipe's [model] table"
+            raise ExportError(f"the exported encoder does not compute what the trained one does: {what}; {remedy}")
         largest = max(largest, difference)
     return {"n_texts": len(sources), "largest_state_difference": largest}
 

@@ -96,10 +96,9 @@ class Encoder:
         info, exported = bundle.info, bundle.folder / EXPORTED
         has_export = exported.is_dir() and info.task != "translate"
         if engine not in ENGINES or (engine == "ctranslate2" and (not has_export or dtype != "auto")):
-            raise ConfigError(
-                f"engine={engine!r} with dtype={dtype!r} is not to be had; use 'auto' or 'torch', or, where `yiwen "
-                "export` has made one of an encoder, 'ctranslate2' with the number type it was exported in"
-            )
+            own = "'ctranslate2' with the number type it was exported in"
+            remedy = f"use 'auto' or 'torch', or, where `yiwen export` has made one of an encoder, {own}"
+            raise ConfigError(f"engine={engine!r} with dtype={dtype!r} is not to be had; {remedy}")
         is_free = engine == dtype == "auto" and has_export and device in ("auto", "cpu")
         if engine == "ctranslate2" or (is_free and not (obstacle_of(bundle) and (bundle.folder / WEIGHTS).is_file())):
             from yiwen.engines.ct2_encoder import CT2Encoder

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from yiwen.config import check_bounds
 from yiwen.errors import ConfigError, DataError, needing
 from yiwen.text.languages import CHINESE, UNSPACED, base
 
@@ -43,6 +44,7 @@ class EvaluationConfig:
     """Ignore case in all scores of `yiwen evaluate`, not in validation and sweeps; the signature then says `lc`."""
 
     def __post_init__(self) -> None:
+        check_bounds("evaluation.", self)
         if not self.metrics or len(set(self.metrics)) < len(self.metrics):
             raise ConfigError(f"evaluation.metrics is {[*self.metrics]}; name some of {', '.join(METRICS)}, each once")
         if self.n_bootstrap != 0 and self.n_bootstrap < _FEWEST:

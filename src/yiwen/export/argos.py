@@ -45,10 +45,8 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
         raise ConfigError(f"{bundle.folder} holds no exported engine; make one: yiwen export {bundle.folder}")
     src_model, tgt_model = subword_paths(bundle.folder)
     if src_model != tgt_model:
-        raise ConfigError(
-            f"{bundle.folder} has subwords of its own for each language, and a package holds one model for both; train "
-            "with tokenizer.shared = true"
-        )
+        why = "has subwords of its own for each language, and a package holds one model for both"
+        raise ConfigError(f"{bundle.folder} {why}; train with tokenizer.shared = true")
     verify_manifest(exported)
     check_origin(bundle)
     src, tgt = (_CODES.get(code, code) for code in (canonical(bundle.info.src_lang), canonical(bundle.info.tgt_lang)))

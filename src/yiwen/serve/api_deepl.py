@@ -29,6 +29,11 @@ DEEPL: Final = Dialect(
 )
 _NO_LIMIT: Final = 1_000_000_000_000
 """What a key without a quota is told; clients want a number."""
+_KINDS: Final = {
+    "en": {"EN-GB": "English (British)", "EN-US": "English (American)"},
+    "pt": {"PT-BR": "Portuguese (Brazilian)", "PT-PT": "Portuguese (European)"},
+}
+"""Targets as DeepL lists them: its clients refuse to ask for EN and PT. A model writes the kind that it has learnt."""
 
 
 class DeepLAsked(BaseModel):
@@ -102,9 +107,12 @@ def _listed(given: str | list[str] | None) -> list[str]:
 
 async def languages(asked: DeepLSide, call: Call) -> Any:
     """Languages of one side, as DeepL."""
-    pairs = call.service.pairs
-    codes, more = (pairs.sources, {}) if asked.type == "source" else (pairs.targets(), {"supports_formality": False})
-    return [{"language": code.upper(), "name": name_of(code)[0], **more} for code in codes]
+    if asked.type == "source":
+        return [{"language": code.upper(), "name": name_of(code)[0]} for code in call.service.pairs.sources]
+    named: dict[str, str] = {}
+    for code in call.service.pairs.targets():
+        named |= _KINDS.get(code, {code.upper(): name_of(code)[0]})
+    return [{"language": code, "name": name, "supports_formality": False} for code, name in named.items()]
 
 
 async def usage(asked: None, call: Call) -> Any:

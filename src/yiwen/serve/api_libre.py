@@ -31,7 +31,7 @@ class LibreTranslate(BaseModel):
     q: Texts
     source: str = Field(max_length=35)
     target: str = Field(max_length=35)
-    format: Literal["text", "html"] = "text"
+    format: Literal["text", "html", ""] | None = "text"
     alternatives: int = Field(0, ge=0)
 
 

@@ -84,7 +84,7 @@ class Guard:
             if not self.service.is_draining:  # else the server cut it at the end of drain_s, and says so itself
                 raise
         finally:
-            self._note(scope, status, time.perf_counter() - started)
+            self._note(scope, scope.get("refused", status), time.perf_counter() - started)
 
     def _refusal(self, headers: Headers, path: str) -> ApiError | None:
         """Why a request is refused before it is looked at."""

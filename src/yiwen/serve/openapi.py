@@ -73,9 +73,8 @@ def _shown(example: Any) -> dict[str, Any]:
 
 
 def _schema_of(value: Any) -> dict[str, Any]:
-    match value:
-        case list():
-            return {"type": "array", "items": _schema_of(value[0]) if value else {}}
-        case dict():
-            return {"type": "object", "properties": {name: _schema_of(part) for name, part in value.items()}}
+    if isinstance(value, list):
+        return {"type": "array", "items": _schema_of(value[0]) if value else {}}
+    if isinstance(value, dict):
+        return {"type": "object", "properties": {name: _schema_of(part) for name, part in value.items()}}
     return {} if value is None else {"type": _TYPES[type(value)]}

@@ -57,7 +57,11 @@ def make_server(service: Service) -> uvicorn.Server:
     )
     server = uvicorn.Server(uvicorn_config)
 
+    is_ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # by a script that starts the service by `&`
+
     def drain(signum: int, frame: Any) -> None:
+        if signum == signal.SIGINT and is_ignored:
+            return
         if service.is_draining:
             server.force_exit = server.should_exit = True
             return
@@ -183,6 +187,9 @@ def _protocol(receive_s: float) -> type[HttpToolsProtocol]:
                     self._hang_up()
 
         def _hang_up(self) -> None:
+            if self.cycle is not None and not self.cycle.response_started:
+                # For the guard, which sees only that nobody waits.
+                self.cycle.scope["refused"] = int(self._last.split()[1])  # type: ignore[typeddict-unknown-key]
             if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
                 self.transport.write(self._last)
             self.transport.close()

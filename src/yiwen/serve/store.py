@@ -117,10 +117,8 @@ class Store:
         if not all(0 <= limit < 2**63 for limit in (characters_per_month, requests_per_minute)):
             raise ConfigError("a key has 0 (any number) or more characters and requests, and fewer than 2^63")
         if len(name) > _LONGEST_WORD or _UNLISTABLE.search(name):
-            raise ConfigError(
-                f"a key cannot be named {name[:40]!r} ({len(name)} characters); give a name of one line, without tabs "
-                f"and other control characters, of {_LONGEST_WORD} characters at most"
-            )
+            rule = f"of one line, without tabs and other control characters, of {_LONGEST_WORD} characters at most"
+            raise ConfigError(f"a key cannot be named {name[:40]!r} ({len(name)} characters); give a name {rule}")
         secret = f"yw_{secrets.token_urlsafe(32)}"
         key = Key(
             id=secrets.token_hex(4),
@@ -242,11 +240,15 @@ def open_store(url: str | None, *, folder: Path, config: ServeConfig | None = No
     """The store of a URL, else that of a folder; where a config is given, one with keys for its callers.
 
     Raises:
-        ConfigError: If it cannot be opened, or if every caller needs a key and there is none.
+        ConfigError: If it cannot be opened; with a config, if it cannot be written or has no key where all need one.
     """
     # A URL that is no text: in one, `?` and `%` would mean something.
     store = Store(url or sa.URL.create("sqlite", database=str(folder / "serve.sqlite")))
-    if config is not None and config.needs_key and not any(key.revoked is None for key in store.all_keys()):
+    if config is None:
+        return store
+    with _told(), store._database.begin() as connection:  # no row, and refused where none may be written
+        connection.execute(_usage.update().where(sa.false()).values(characters=0))
+    if config.needs_key and not any(key.revoked is None for key in store.all_keys()):
         remedy = "`yiwen keys create NAME`, or let anybody in with --insecure"
         raise ConfigError(f"whoever reaches {config.host} needs a key, and there is none: {remedy}")
     return store
@@ -282,10 +284,9 @@ def _told() -> Iterator[None]:
         driver = "'psycopg[binary]'" if error.name in (None, "psycopg") else error.name
         raise MissingDependencyError(f"the database needs {driver}: pip install {driver}") from error
     except (sa.exc.SQLAlchemyError, OSError, ValueError) as error:  # a port that is no number is a ValueError
-        raise ConfigError(
-            f"the database cannot be used ({database_says(error)}); give a URL such as sqlite:///keys.sqlite or "
-            "postgresql+psycopg://user@host/name, and end what holds it locked"
-        ) from error
+        urls = "a URL such as sqlite:///keys.sqlite or postgresql+psycopg://user@host/name"
+        remedy = f"give {urls}, and end what holds it locked"
+        raise ConfigError(f"the database cannot be used ({database_says(error)}); {remedy}") from error
 
 
 def _hash(secret: str) -> str:

@@ -111,15 +111,13 @@ class TrainingConfig:
             why = "auto decides how much is computed at a time, never what an update learns from"
             remedy = "set update_tokens, for example to 4096, or give batch_tokens a number"
             raise ConfigError(f"training.batch_tokens='auto' needs training.update_tokens: {why}; {remedy}")
-        if self.batch_tokens != "auto" and not (isinstance(self.batch_tokens, int) and self.batch_tokens >= 1):
-            raise ConfigError(f"training.batch_tokens is {self.batch_tokens!r}; use 1 or more, or 'auto'")
+        if self.batch_tokens != "auto" and self.batch_tokens < 1:
+            raise ConfigError(f"training.batch_tokens is {self.batch_tokens}; use 1 or more, or 'auto'")
         if self.schedule == "paper" and self.learning_rate < 0.01:
             raise ConfigError(f"training.learning_rate={self.learning_rate} multiplies schedule='paper'; use about 1")
         if self.average_last > self.keep_last:
-            raise ConfigError(
-                f"training.average_last={self.average_last} needs as many checkpoints, but training.keep_last="
-                f"{self.keep_last}; raise keep_last"
-            )
+            kept = f"but training.keep_last={self.keep_last}; raise keep_last"
+            raise ConfigError(f"training.average_last={self.average_last} needs as many checkpoints, {kept}")
 
     @property
     def micro_batch_tokens(self) -> int:
