@@ -77,7 +77,7 @@ class StepGraphs:
         return loss_sum
 
     def _recorded(self, batch: Batch, loss_of: Callable[[Batch], Tensor]) -> Graph:
-        share = torch.ones((), device=batch.src_ids.device)
+        share = torch.ones((), dtype=torch.float32, device=batch.src_ids.device)
 
         def passes() -> tuple[Tensor, tuple[Tensor, ...]]:
             loss = loss_of(batch)
