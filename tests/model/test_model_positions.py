@@ -118,6 +118,15 @@ def test_alibi_slopes_of_12_heads_continue_with_every_second_of_16() -> None:
     assert alibi_slopes(12).tolist() == pytest.approx(expected, rel=1e-7)
 
 
+def test_slopes_are_float32_whatever_a_caller_makes_torch_begin_with() -> None:
+    usual, expected = torch.get_default_dtype(), alibi_slopes(12)
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        torch.testing.assert_close(alibi_slopes(12), expected, rtol=0, atol=0)
+    finally:
+        torch.set_default_dtype(usual)
+
+
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 5, 6, 7, 12, 16])
 def test_every_head_has_a_slope_of_its_own(n_heads: int) -> None:
     slopes = alibi_slopes(n_heads).tolist()

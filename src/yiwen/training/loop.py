@@ -291,7 +291,7 @@ class Trainer:
     def _averaged(self) -> Snapshot:
         """The mean of the last checkpoints, validated."""
         chosen = last_scheduled(self.run / "checkpoints", self.config.average_last)
-        kind, weights = f"average of {len(chosen)} checkpoints", average_weights(chosen)
+        kind, weights = f"average of {len(chosen)} checkpoints", average_weights(chosen, self.stop)
         scores = self.job.validate(with_weights(self.model, weights), self.stop).scores
         self.log.say(f"{kind}: " + "  ".join(f"{name} {value:.4g}" for name, value in scores.items()))
         return Snapshot(weights=weights, step=self.progress.step, kind=kind, scores=scores)
