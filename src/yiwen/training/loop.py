@@ -20,7 +20,7 @@ from rich.console import Console
 from yiwen.data.batching import Update, epoch_updates
 from yiwen.errors import Stopped, TrainingError
 from yiwen.hardware import Hardware, release_memory
-from yiwen.stop import GO_ON, StopFlag
+from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.training.average import average_weights, with_weights
 from yiwen.training.checkpoint import last_scheduled, load_checkpoint, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
@@ -228,7 +228,8 @@ class Trainer:
     def _publish(self, link: str, snapshot: Snapshot) -> None:
         """Write a bundle and point `best` or `final` at it."""
         if not all(bool(torch.isfinite(weight).all()) for weight in snapshot.weights.values()):
-            raise TrainingError(f"the weights at step {snapshot.step} are not finite and will not be published")
+            what = f"weights at step {snapshot.step} are not finite"
+            raise TrainingError(f"{what}; lower training.learning_rate, and {NEW_RUN}")
         publish(self.run, link, step=snapshot.step, write=lambda path: self.job.save_bundle(path, snapshot))
 
     def _is_due(self, every: int) -> bool:
