@@ -37,7 +37,7 @@ _SMALLEST_P = 1e-30
 def chunked_loss(states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smoothing: float) -> Tensor:
     """Cross-entropy against smoothed targets straight from decoder states, summed over tokens.
 
-    Logits are computed `rows_at_once` rows at a time, and of `BLOCK_TOKENS` rows at most they or their gradients held.
+    Logits are computed `rows_at_once` rows at a time, into room for `BLOCK_TOKENS`, or for those where they are more.
 
     Args:
         states_ND: Decoder states of real target positions.
