@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import pytest
 import torch
 from toy_job import CPU, SMALL, Screen, ToyModel, V, toy_job, toy_loss, toy_sentences, train, trainer
 
+from torch_default import DEFAULTS, torch_making
 from yiwen.data.batching import Batch, Rows, collate
 from yiwen.errors import TrainingError
 from yiwen.model.config import ModelConfig
@@ -122,26 +121,16 @@ def test_shards_draw_dropout_of_their_own_and_always_the_same() -> None:
     assert not torch.equal(found[0], flat(model))
 
 
-@contextmanager
-def default_type(dtype: torch.dtype) -> Iterator[None]:
-    usual = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(usual)
-
-
-@pytest.mark.parametrize("default", [torch.device("meta"), torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("default", DEFAULTS)
 @pytest.mark.parametrize(("n_shards", "rdrop"), [(1, 0.0), (2, 0.0), (1, 5.0), (11, 5.0)])
 def test_what_torch_makes_tensors_of_by_default_changes_no_loss(
     default: torch.device | torch.dtype, n_shards: int, rdrop: float
 ) -> None:
-    """The device stands for a GPU; of 11 shards some have no row."""
+    """Of 11 shards some have no row."""
     model = tiny_transformer().train()
     with ShardPool(replace(CPU, shards=n_shards)) as pool:
         usual = gradients(model, [[0, 1, 2], [3, 4, 5, 6]], translation_loss(0.1, rdrop=rdrop), pool=pool)
-        with default if isinstance(default, torch.device) else default_type(default):
+        with torch_making(default):
             there = gradients(model, [[0, 1, 2], [3, 4, 5, 6]], translation_loss(0.1, rdrop=rdrop), pool=pool)
     assert there == usual
 
