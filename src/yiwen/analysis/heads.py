@@ -46,7 +46,7 @@ def choose_alignment_head(model: Transformer, sources: Sentences, targets: Sente
         with recorded_attention(model) as maps:
             model(batch.src_ids, batch.tgt_in)
         written = batch.tgt_out > EOS_ID
-        pair_of += np.repeat(places, written.sum(dim=1).cpu()).tolist()
+        pair_of += np.repeat(places, written.sum(dim=1).tolist()).tolist()
         for layer in range(model.config.n_decoder_layers):
             weights_BHTS = maps[f"decoder.layers.{layer}.cross_attention"]
             for head in (None, *range(weights_BHTS.size(1))):
