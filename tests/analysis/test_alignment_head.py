@@ -10,9 +10,12 @@ import torch
 from known_models import Toy
 
 from random_models import random_model, sources_for
+from yiwen.analysis import heads
 from yiwen.analysis.alignment import align_words, cut
 from yiwen.analysis.heads import choose_alignment_head, information
 from yiwen.bundle import load_model
+from yiwen.data.batching import Batch, collate
+from yiwen.engines.engine import Sentences
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.model.config import AlignmentHead, ModelConfig
 
@@ -82,6 +85,28 @@ def test_the_head_that_looks_at_the_word_that_is_written_is_chosen(
     monkeypatch.setattr("yiwen.analysis.heads.recorded_attention", lambda model: nullcontext(maps))
     model = random_model(ModelConfig(d_model=12, n_heads=2, d_ff=7, n_encoder_layers=1, n_decoder_layers=2))
     assert choose_alignment_head(model, sources, [source[::-1] for source in sources]) == place
+
+
+def test_a_long_sentence_makes_no_other_long_and_changes_no_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_model(ModelConfig(d_model=12, n_heads=2, d_ff=7, n_encoder_layers=1, n_decoder_layers=2))
+    sources, shapes, judged = [[5, 6, 7]] * 3 + [[11] * 29] + [[8, 1, 9, 4]] * 5, list[torch.Size](), list[np.ndarray]()
+
+    def collated(src: Sentences, tgt: Sentences) -> Batch:
+        shapes.append((batch := collate(src, tgt)).src_ids.shape)
+        return batch
+
+    def informed(links: np.ndarray) -> float:
+        judged.append(links)
+        return information(links)
+
+    monkeypatch.setattr(heads, "collate", collated)
+    monkeypatch.setattr(heads, "information", informed)
+    chosen = choose_alignment_head(model, sources, sources[::-1])
+    monkeypatch.setattr(heads, "BATCH_TOKENS", 31)
+    assert choose_alignment_head(model, sources, sources[::-1]) == chosen
+    assert shapes == [(9, 30), (1, 30), (1, 5), (6, 5), (1, 5)]
+    first, second = judged[: len(judged) // 2], judged[len(judged) // 2 :]
+    assert all(map(np.array_equal, first, second))
 
 
 def test_without_text_the_usual_place_is_taken() -> None:

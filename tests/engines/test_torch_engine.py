@@ -9,6 +9,7 @@ import psutil
 import pytest
 import torch
 
+from torch_default import DEFAULTS, torch_making
 from yiwen.engines import torch_engine
 from yiwen.engines.torch_engine import TorchEngine
 from yiwen.model.config import ModelConfig
@@ -19,10 +20,10 @@ from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
 V = 29
 
 
-def random_model() -> Transformer:
+def random_model(**settings: Any) -> Transformer:
     """Random weights, sharp enough that hypotheses differ."""
     torch.manual_seed(3)
-    config = ModelConfig(d_model=24, n_heads=3, d_ff=40, n_encoder_layers=1, n_decoder_layers=2, max_len=31)
+    config = ModelConfig(d_model=24, n_heads=3, d_ff=40, n_encoder_layers=1, n_decoder_layers=2, max_len=31, **settings)
     model = Transformer(config, src_vocab_size=V, tgt_vocab_size=V)
     with torch.no_grad():
         model.output_weight.mul_(4.0)
@@ -54,6 +55,24 @@ def test_results_are_those_of_sentences_alone(
         assert [h.log_prob for h in alone] == pytest.approx([h.log_prob for h in found], abs=1e-4)
         if len(found) < 2 or found[0].score - found[1].score > 1e-4:
             assert alone[0].ids == found[0].ids
+
+
+@pytest.mark.parametrize("default", DEFAULTS)
+@pytest.mark.parametrize("positions", ["rotary", "alibi"])
+def test_what_torch_makes_tensors_of_by_default_changes_no_result(
+    default: torch.device | torch.dtype, positions: str, sources: list[list[int]]
+) -> None:
+    engine = TorchEngine(random_model(positions=positions))
+    rules = [SearchConfig(beam_size=1), SearchConfig(beam_size=3, n_best=2), SearchConfig(sampling=True, top_k=5)]
+
+    def results() -> list[Any]:
+        found = [engine.search(sources, config=config) for config in rules]
+        terms = engine.search_terms(sources, [[ids[-1:]] for ids in sources], config=rules[1])
+        return [*found, terms, engine.score(sources, sources)]
+
+    expected = results()
+    with torch_making(default):
+        assert results() == expected
 
 
 def test_nothing_to_translate_gives_nothing(engine: TorchEngine) -> None:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from torch_default import DEFAULTS, torch_making
 from yiwen.model.positions import (
     LearnedPositions,
     NoPositions,
@@ -116,6 +117,15 @@ def test_alibi_slopes_of_12_heads_continue_with_every_second_of_16() -> None:
     # The 8 of 8 heads, then 2^-0.5, 2^-1.5, 2^-2.5, 2^-3.5 from the 16-head series 2^-0.5, 2^-1, 2^-1.5, ...
     expected = [2.0**-n for n in range(1, 9)] + [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5]
     assert alibi_slopes(12).tolist() == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("default", DEFAULTS)
+def test_distances_are_the_same_whatever_torch_makes_tensors_of(default: torch.device | torch.dtype) -> None:
+    expected = alibi_bias(12, 3, 5, device=torch.device("cpu"))
+    with torch_making(default):
+        found = alibi_bias(12, 3, 5, device=torch.device("cpu"))
+        assert alibi_bias(12, 3, 5).device.type == ("meta" if default == DEFAULTS[0] else "cpu")
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 5, 6, 7, 12, 16])

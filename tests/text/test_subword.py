@@ -124,7 +124,9 @@ def test_what_sentencepiece_cannot_do_is_passed_on(monkeypatch: pytest.MonkeyPat
         raise RuntimeError("out of luck")
 
     monkeypatch.setattr(sentencepiece.SentencePieceTrainer, "train", fail)
-    with pytest.raises(DataError, match="cannot learn a vocabulary of 8000 from this text: out of luck"):
+    with pytest.raises(
+        DataError, match="cannot learn 8000 subwords from this text: out of luck; try another vocab_size"
+    ):
         train_subword(lambda: SENTENCES, TokenizerConfig())
 
 

@@ -19,7 +19,7 @@ from yiwen.bundle import load_tensors
 from yiwen.errors import CheckpointError, Stopped, TrainingError
 from yiwen.files import is_complete, remove
 from yiwen.stop import StopFlag
-from yiwen.training.checkpoint import checkpoints, read_progress, remove_old, save_checkpoint
+from yiwen.training.checkpoint import checkpoints, last_scheduled, read_progress, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
 from yiwen.training.state import Progress
 from yiwen.training.validation import Validation
@@ -264,6 +264,25 @@ def test_a_stop_that_costs_the_last_checkpoint_on_a_full_disk_comes_before_the_m
     with monkeypatch.context() as patch:
         patch.setattr("yiwen.training.loop.save_checkpoint", full)
         with pytest.raises(Stopped, match="during the last checkpoint"):
+            trainer(tmp_path, config, stop=stop).train()
+    assert not (tmp_path / "final").exists()
+    train(tmp_path, config)
+    train(tmp_path / "whole", config)
+    assert results(tmp_path) == results(tmp_path / "whole")
+
+
+def test_a_stop_before_the_last_checkpoints_are_read_comes_before_their_mean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, config = StopFlag(), replace(SMALL, average_last=2)
+
+    def chosen(folder: Path, n: int) -> list[Path]:
+        stop.signum = signal.SIGTERM
+        return last_scheduled(folder, n)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("yiwen.training.loop.last_scheduled", chosen)
+        with pytest.raises(Stopped, match="SIGTERM during averaging; step 23 is saved, go on with --resume"):
             trainer(tmp_path, config, stop=stop).train()
     assert not (tmp_path / "final").exists()
     train(tmp_path, config)

@@ -14,6 +14,7 @@ import pytest
 import torch
 from toy_job import CPU, SMALL, Screen, ToyModel, V, toy_job, toy_loss, toy_sentences, train, trainer
 
+from torch_default import DEFAULTS, torch_making
 from yiwen.data.batching import Batch, Rows, collate
 from yiwen.errors import TrainingError
 from yiwen.model.config import ModelConfig
@@ -118,6 +119,20 @@ def test_shards_draw_dropout_of_their_own_and_always_the_same() -> None:
     with ShardPool(replace(CPU, shards=3)) as pool:
         gradients(model, [[0, 1, 2, 3, 4, 5, 6]], loss_fn=translation_loss(0.1), pool=pool, seeds=(1, 3))
     assert not torch.equal(found[0], flat(model))
+
+
+@pytest.mark.parametrize("default", DEFAULTS)
+@pytest.mark.parametrize(("n_shards", "rdrop"), [(1, 0.0), (2, 0.0), (1, 5.0), (11, 5.0)])
+def test_what_torch_makes_tensors_of_by_default_changes_no_loss(
+    default: torch.device | torch.dtype, n_shards: int, rdrop: float
+) -> None:
+    """Of 11 shards some have no row."""
+    model = tiny_transformer().train()
+    with ShardPool(replace(CPU, shards=n_shards)) as pool:
+        usual = gradients(model, [[0, 1, 2], [3, 4, 5, 6]], translation_loss(0.1, rdrop=rdrop), pool=pool)
+        with torch_making(default):
+            there = gradients(model, [[0, 1, 2], [3, 4, 5, 6]], translation_loss(0.1, rdrop=rdrop), pool=pool)
+    assert there == usual
 
 
 def test_a_parameter_that_no_shard_needs_has_no_gradient() -> None:
@@ -319,7 +334,9 @@ def test_infinite_weights_are_never_published(tmp_path: Path) -> None:
     work = trainer(tmp_path)
     with torch.no_grad():
         work.average.out.bias[0] = float("inf")  # type: ignore[union-attr, index, operator]
-    with pytest.raises(TrainingError, match="weights at step 7 are not finite and will not be published"):
+    with pytest.raises(
+        TrainingError, match=r"^weights at step 7 not finite; lower training\.learning_rate, start a new run"
+    ):
         work.train()
     assert not (tmp_path / "best").exists()
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from yiwen.data.batching import collate
-from yiwen.engines.engine import Sentences
+from yiwen.engines.engine import Sentences, longest_first
 from yiwen.model.attention import recorded_attention
 from yiwen.model.config import AlignmentHead
 from yiwen.model.transformer import Transformer
@@ -24,7 +24,8 @@ from yiwen.text.subword import EOS_ID
 MAX_PAIRS: Final = 500
 """Pairs that are looked at: more do not change the choice."""
 _SMOOTHING: Final = 2.0
-_BATCH: Final = 50
+BATCH_TOKENS: Final = 1024
+"""Positions of a side that are looked at together: every head's weights are held, as many as the square of a length."""
 
 
 @torch.inference_mode()
@@ -36,14 +37,16 @@ def choose_alignment_head(model: Transformer, sources: Sentences, targets: Sente
         sources: Subword ids of some text, without eos.
         targets: Its translations.
     """
-    pairs = [(list(src), list(tgt)) for src, tgt in zip(sources, targets, strict=True) if len(src) and len(tgt)]
+    pairs = [pair for pair in zip(sources, targets, strict=True) if all(map(len, pair))][:MAX_PAIRS]
     links: dict[AlignmentHead, list[np.ndarray]] = {}
-    for start in range(0, min(len(pairs), MAX_PAIRS), _BATCH):
-        src, tgt = zip(*pairs[start : start + _BATCH], strict=True)
+    pair_of: list[int] = []  # of each link
+    for places in longest_first([max(map(len, pair)) for pair in pairs], BATCH_TOKENS):
+        src, tgt = zip(*(pairs[i] for i in places), strict=True)
         batch = collate(src, tgt).to(model.output_weight.device)
         with recorded_attention(model) as maps:
             model(batch.src_ids, batch.tgt_in)
         written = batch.tgt_out > EOS_ID
+        pair_of += np.repeat(places, written.sum(dim=1).tolist()).tolist()
         for layer in range(model.config.n_decoder_layers):
             weights_BHTS = maps[f"decoder.layers.{layer}.cross_attention"]
             for head in (None, *range(weights_BHTS.size(1))):
@@ -54,8 +57,9 @@ def choose_alignment_head(model: Transformer, sources: Sentences, targets: Sente
                     place = AlignmentHead(layer=layer, head=head, is_late=is_late)
                     found = torch.stack([seen[written], batch.tgt_out[written]], dim=1)
                     links.setdefault(place, []).append(found.cpu().numpy())
+    order = np.argsort(pair_of, kind="stable")  # as the text stands: two halves of it are alike, long and short are not
     usual = AlignmentHead.usual(model.config)  # where there is no text
-    return max(links, key=lambda place: information(np.concatenate(links[place])), default=usual)
+    return max(links, key=lambda place: information(np.concatenate(links[place])[order]), default=usual)
 
 
 def information(links: np.ndarray) -> float:

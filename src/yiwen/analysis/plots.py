@@ -151,9 +151,8 @@ def offset_products(table: np.ndarray, matrix: np.ndarray) -> tuple[np.ndarray, 
     """
     products = table @ matrix @ table.T
     reach = min(50, (len(table) - 1) // 2)
-    middle = range(reach, len(table) - reach)
-    offsets = np.arange(-reach, reach + 1)
-    return offsets, np.array([np.mean([products[pos, pos + k] for pos in middle]) for k in offsets])
+    middle, offsets = np.arange(reach, len(table) - reach), np.arange(-reach, reach + 1)
+    return offsets, np.array([products[middle, middle + k].mean() for k in offsets])
 
 
 def symmetry(products: np.ndarray) -> float:

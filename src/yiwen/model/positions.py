@@ -90,7 +90,7 @@ def alibi_slopes(n_heads: int) -> Tensor:
     power = 2 ** math.floor(math.log2(n_heads))
     slopes = [2 ** (-8 * (i + 1) / power) for i in range(power)]
     slopes += [2 ** (-4 * (i + 1) / power) for i in range(0, 2 * (n_heads - power), 2)]
-    return torch.tensor(slopes)
+    return torch.tensor(slopes, dtype=torch.float32, device="cpu")
 
 
 def alibi_bias(n_heads: int, n_queries: int, n_keys: int, *, device: torch.device | None = None) -> Tensor:
@@ -107,4 +107,4 @@ def alibi_bias(n_heads: int, n_queries: int, n_keys: int, *, device: torch.devic
     """
     keys = torch.arange(n_keys, device=device)
     distance_QM = (keys[n_keys - n_queries :, None] - keys).abs().float()
-    return -(alibi_slopes(n_heads).to(device)[:, None, None] * distance_QM)[None]
+    return -(alibi_slopes(n_heads).to(keys.device)[:, None, None] * distance_QM)[None]

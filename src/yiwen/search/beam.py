@@ -65,7 +65,8 @@ def beam_search(
     sentences = [_Sentence(number, max_len) for number, max_len in enumerate(task.max_lens)]
     batch = sentences  # the sentence at each place; done ones may stay a while
     last_ids = torch.full((len(batch),), task.bos_id, device=task.device)
-    sums_BW = torch.zeros((len(batch), 1), device=task.device)  # one hypothesis a sentence, which becomes W
+    # One hypothesis a sentence, which becomes W.
+    sums_BW = torch.zeros((len(batch), 1), dtype=torch.float32, device=task.device)
     history_BWT = torch.empty((len(batch), 1, 0), dtype=torch.int64, device=task.device)
     for t in range(max(task.max_lens, default=-1) + 1):
         log_probs, state = step(last_ids, state)

@@ -114,8 +114,9 @@ class Store:
 
     def create_key(self, name: str, *, characters_per_month: int, requests_per_minute: int) -> tuple[Key, str]:
         """Make a key; returns it with its secret, which can never be shown again."""
-        if not all(0 <= limit < 2**63 for limit in (characters_per_month, requests_per_minute)):
-            raise ConfigError("a key has 0 (any number) or more characters and requests, and fewer than 2^63")
+        for limit, what in ((characters_per_month, "characters a month"), (requests_per_minute, "requests a minute")):
+            if not 0 <= limit < 2**63:
+                raise ConfigError(f"a key cannot have {limit} {what}; give 0 (any number) or more, fewer than 2^63")
         if len(name) > _LONGEST_WORD or _UNLISTABLE.search(name):
             rule = f"of one line, without tabs and other control characters, of {_LONGEST_WORD} characters at most"
             raise ConfigError(f"a key cannot be named {name[:40]!r} ({len(name)} characters); give a name {rule}")

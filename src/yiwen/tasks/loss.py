@@ -19,7 +19,7 @@ LossFn = Callable[[nn.Module, Batch], tuple[Tensor, int]]
 """(model, batch) -> (loss_sum (), n_tokens): all that the training loop knows of a task."""
 
 CHUNK_TOKENS = 256
-"""Rows of logits that exist at a time: 256 x 8,000 float32 numbers are 8 MB, which stays in a processor's cache."""
+"""Rows of logits computed at a time: of 8,000 each, their softmax is 8 MB, which stays in a processor's cache."""
 
 DEVICE_TOKENS = 4096
 """The same on a GPU, which is kept busy by fewer rows no longer."""
@@ -37,7 +37,7 @@ _SMALLEST_P = 1e-30
 def chunked_loss(states_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, *, smoothing: float) -> Tensor:
     """Cross-entropy against smoothed targets straight from decoder states, summed over tokens.
 
-    Never more than `rows_at_once` rows of logits are held.
+    Logits are computed `rows_at_once` rows at a time, into room for `BLOCK_TOKENS`, or for those where they are more.
 
     Args:
         states_ND: Decoder states of real target positions.
@@ -92,7 +92,7 @@ class _ChunkedLoss(torch.autograd.Function):
             n_rows = rows_at_once(states)
             block = max(BLOCK_TOKENS, n_rows)
             z_room = states.new_empty(min(block, len(states)), weight.size(0))
-            p_room = torch.empty(min(n_rows, len(states)), weight.size(0), device=states.device)
+            p_room = torch.empty(min(n_rows, len(states)), weight.size(0), dtype=torch.float32, device=states.device)
             for first in range(0, n_tokens, block):
                 for start in range(first, min(first + block, n_tokens), n_rows):
                     end = min(start + n_rows, len(states))

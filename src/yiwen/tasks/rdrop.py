@@ -51,7 +51,7 @@ class _RDropLoss(torch.autograd.Function):
             states, weight = states_2ND.to(dtype), weight_VD.to(dtype)
             states_grad = torch.empty_like(states_2ND)
             weight_grad = torch.zeros_like(weight_VD, dtype=torch.float32)
-            loss_sum = torch.zeros((), device=states.device)
+            loss_sum = torch.zeros((), dtype=torch.float32, device=states.device)
             n_rows = rows_at_once(states) // 2
             for start in range(0, targets_N.numel(), n_rows):
                 chunk = slice(start, start + n_rows)

@@ -274,7 +274,7 @@ def train_subword(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -
             raise DataError("no text is left to learn subwords from; look at what the report says was dropped")
         else:
             break
-    raise DataError(f"SentencePiece cannot learn a vocabulary of {size} from this text: {message}")
+    raise DataError(f"SentencePiece cannot learn {size} subwords from this text: {message}; try another vocab_size")
 
 
 def _train(texts: Iterable[str], config: TokenizerConfig, size: int) -> bytes:

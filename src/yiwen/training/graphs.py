@@ -77,17 +77,18 @@ class StepGraphs:
         return loss_sum
 
     def _recorded(self, batch: Batch, loss_of: Callable[[Batch], Tensor]) -> Graph:
-        share = torch.ones((), device=batch.src_ids.device)
+        share = torch.ones((), dtype=torch.float32, device=batch.src_ids.device)
 
         def passes() -> tuple[Tensor, tuple[Tensor, ...]]:
             loss = loss_of(batch)
             return loss.detach(), torch.autograd.grad(loss * share, list(self._gradients))
 
-        self._stream = self._stream or torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        self._stream.wait_stream(torch.cuda.current_stream())
+        # Of the batch's device: on another's stream nothing would be recorded, and a graph of nothing replayed.
+        self._stream = self._stream or torch.cuda.Stream(share.device)  # type: ignore[no-untyped-call]
+        self._stream.wait_stream(torch.cuda.current_stream(share.device))
         with torch.cuda.stream(self._stream):
             passes()  # makes what must not be made while recording; what does not fit into memory is known here
-        torch.cuda.current_stream().wait_stream(self._stream)
+        torch.cuda.current_stream(share.device).wait_stream(self._stream)
         graph = torch.cuda.CUDAGraph()
         pool = next(iter(self._graphs.values())).graph.pool() if self._graphs else None  # one memory for all
         with torch.cuda.graph(graph, pool=pool, stream=self._stream):

@@ -20,7 +20,7 @@ from rich.console import Console
 from yiwen.data.batching import Update, epoch_updates
 from yiwen.errors import Stopped, TrainingError
 from yiwen.hardware import Hardware, release_memory
-from yiwen.stop import GO_ON, StopFlag
+from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.training.average import average_weights, with_weights
 from yiwen.training.checkpoint import last_scheduled, load_checkpoint, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
@@ -204,8 +204,7 @@ class Trainer:
         # A checkpoint that a stop inside this validation left knows nothing of it: it is written anew.
         progress.validated_step, self.saved_step = progress.step, min(self.saved_step, progress.step - 1)
         if progress.best_score is None or (score, -loss) > (progress.best_score, -progress.best_loss):
-            progress.best_score, progress.best_loss = score, loss
-            progress.best_step = progress.step
+            progress.best_score, progress.best_loss, progress.best_step = score, loss, progress.step
             if not 0 < self.config.patience <= progress.n_worse:  # a run that stopped early stays stopped
                 progress.n_worse = 0
             self._publish("best", self._snapshot(validation.scores))
@@ -228,7 +227,7 @@ class Trainer:
     def _publish(self, link: str, snapshot: Snapshot) -> None:
         """Write a bundle and point `best` or `final` at it."""
         if not all(bool(torch.isfinite(weight).all()) for weight in snapshot.weights.values()):
-            raise TrainingError(f"the weights at step {snapshot.step} are not finite and will not be published")
+            raise TrainingError(f"weights at step {snapshot.step} not finite; lower training.learning_rate, {NEW_RUN}")
         publish(self.run, link, step=snapshot.step, write=lambda path: self.job.save_bundle(path, snapshot))
 
     def _is_due(self, every: int) -> bool:
@@ -291,7 +290,7 @@ class Trainer:
     def _averaged(self) -> Snapshot:
         """The mean of the last checkpoints, validated."""
         chosen = last_scheduled(self.run / "checkpoints", self.config.average_last)
-        kind, weights = f"average of {len(chosen)} checkpoints", average_weights(chosen)
+        kind, weights = f"average of {len(chosen)} checkpoints", average_weights(chosen, self.stop)
         scores = self.job.validate(with_weights(self.model, weights), self.stop).scores
         self.log.say(f"{kind}: " + "  ".join(f"{name} {value:.4g}" for name, value in scores.items()))
         return Snapshot(weights=weights, step=self.progress.step, kind=kind, scores=scores)

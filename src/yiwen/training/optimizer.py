@@ -84,7 +84,7 @@ def load_optimizer_tensors(model: nn.Module, optimizers: Optimizers, tensors: di
     for name, value in tensors.items():
         parameter_name, _, key = name.rpartition("/")
         if parameter_name not in parameters:
-            raise CheckpointError(f"the optimizer state holds {name!r}, which is not a parameter of this model")
+            raise CheckpointError(f"the optimizer's state holds {name!r}, no parameter of this model; restore the file")
         parameter = parameters[parameter_name]
         owner[parameter].state[parameter][key] = value.to(parameter.device)
 

@@ -74,7 +74,7 @@ def compute_gradients(
     if batch_tokens:
         batches = [part for batch in batches for part in batch.cut(batch_tokens)]
     n_tokens = sum(batch.n_tokens for batch in batches)
-    loss_sum = torch.zeros((), device=hardware.device)
+    loss_sum = torch.zeros((), dtype=torch.float32, device=hardware.device)
 
     def loss_of(batch: Batch) -> Tensor:
         with autocast(hardware):
@@ -148,12 +148,12 @@ def _sharded(
     def work(number: int) -> tuple[Tensor, Sequence[Tensor | None]]:
         shard = batch.shard(number, pool.n_shards)
         if shard.n_tokens == 0:  # fewer rows than shards
-            return torch.zeros(()), [None] * len(parameters)
+            return torch.zeros((), dtype=torch.float32, device="cpu"), [None] * len(parameters)
         with drawing_from(torch.Generator().manual_seed(seed_of(*seeds, number))):
             loss = loss_of(shard)
         return loss.detach(), torch.autograd.grad(loss / n_tokens, parameters, allow_unused=True)
 
-    loss_sum = torch.zeros(())
+    loss_sum = torch.zeros((), dtype=torch.float32, device="cpu")
     for loss, gradients in pool.run(work):
         loss_sum += loss
         for parameter, gradient in zip(parameters, gradients, strict=True):

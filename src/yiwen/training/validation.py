@@ -102,10 +102,10 @@ class ValidationSet:
     def _picture(self, model: Transformer, device: str, ids: tuple[int, ...]) -> tuple[npt.NDArray[np.float32], str]:
         src_ids = self.src_ids[self.decoded[0]]
         batch = collate([src_ids], [list(ids)]).to(device)
-        with recorded_attention(model) as maps:
+        last = f"decoder.layers.{model.config.n_decoder_layers - 1}.cross_attention"
+        with recorded_attention(model, only=last) as maps:
             model(batch.src_ids, batch.tgt_in)
-        last = model.config.n_decoder_layers - 1
-        weights_TS = maps[f"decoder.layers.{last}.cross_attention"][0].mean(dim=0).cpu().numpy()
+        weights_TS = maps[last][0].mean(dim=0).cpu().numpy()
         src, tgt = self.store.source.pieces([*src_ids, EOS_ID]), self.store.target.pieces([*ids, EOS_ID])
         # TensorBoard shows one pixel a number: make each a block of 12, and dark mean much.
         blocks = np.kron(1 - weights_TS, np.ones((12, 12), dtype=np.float32)).astype(np.float32)
