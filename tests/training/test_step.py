@@ -335,7 +335,7 @@ def test_infinite_weights_are_never_published(tmp_path: Path) -> None:
     with torch.no_grad():
         work.average.out.bias[0] = float("inf")  # type: ignore[union-attr, index, operator]
     with pytest.raises(
-        TrainingError, match=r"^weights at step 7 not finite; lower training\.learning_rate, start a new run"
+        TrainingError, match=r"^weights at step 7 are not finite; lower training\.learning_rate, start a new run"
     ):
         work.train()
     assert not (tmp_path / "best").exists()
