@@ -227,7 +227,9 @@ class Trainer:
     def _publish(self, link: str, snapshot: Snapshot) -> None:
         """Write a bundle and point `best` or `final` at it."""
         if not all(bool(torch.isfinite(weight).all()) for weight in snapshot.weights.values()):
-            raise TrainingError(f"weights at step {snapshot.step} are not finite; lower training.learning_rate, {NEW_RUN}")
+            raise TrainingError(
+                f"weights at step {snapshot.step} are not finite; lower training.learning_rate, {NEW_RUN}"
+            )
         publish(self.run, link, step=snapshot.step, write=lambda path: self.job.save_bundle(path, snapshot))
 
     def _is_due(self, every: int) -> bool:
