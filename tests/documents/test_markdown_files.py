@@ -23,6 +23,24 @@ def test_what_is_no_text_stays(source: str, written: str) -> None:
     assert translated_here(source, "md").decode() == written
 
 
+@pytest.mark.parametrize(
+    ("source", "written"),
+    [
+        ("See *_the_* dog.", "SEE *_THE_* DOG."),
+        ("See _*the*_ dog.", "SEE *_THE_* DOG."),
+        ("See **_the_** dog.", "SEE ***THE*** DOG."),
+        ("See __*the*__ dog.", "SEE ***THE*** DOG."),
+        ("See *the _big_* dog.", "SEE *THE *BIG** DOG."),
+        ("See [_the_](a_b) dog.", "SEE [*THE*](a_b) DOG."),
+        ("See _the_{.a_b} dog.", "SEE *THE*{.a_b} DOG."),
+    ],
+)
+def test_formatting_in_formatting_is_still_two(source: str, written: str) -> None:
+    assert translated_here(source, "md").decode() == written
+    before, after = ({child.type for child in MarkdownIt().parse(text)[1].children} for text in (source, written))
+    assert before == after
+
+
 def test_marks_that_meet_are_one_and_none_ends_behind_a_blank() -> None:
     fake = Fake({"He is in front of us": "他在我们前面"}, {"He is in front of us": [(0, 0), (1, 1), (5, 2), (5, 3)]})
     assert translated_here("**He** is in front of **us**", "md", fake=fake).decode() == "**他**在**我们**前面"
