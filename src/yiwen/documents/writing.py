@@ -66,9 +66,8 @@ class _Writing:
 
     def inside(self, parent: int, wrap: Wrap, start: int, end: int) -> str:
         """What is written from start to end: all that a mark holds, or the whole (-1)."""
-        out: list[str] = []
+        out, at = list[str](), start
         closing = ""  # how the formatting ends that was written last
-        at = start
         for number in self.children[parent]:
             mark, (first, last) = self.marks[number], self.spans[number]
             between = _wrapped(self.unit, self.text[at:first], wrap)
