@@ -41,6 +41,13 @@ def test_formatting_in_formatting_is_still_two(source: str, written: str) -> Non
     assert before == after
 
 
+@pytest.mark.parametrize("source", ["See *_the_* dog", "See _*the*_ dog"])
+def test_formatting_in_formatting_has_a_blank_on_both_sides_in_chinese(source: str) -> None:
+    """A star between a letter and a line marks nothing (CommonMark, section 6.2)."""
+    fake = Fake({"See the dog": "看那只狗"}, {"See the dog": [(0, 0), (1, 1), (1, 2), (2, 3)]})
+    assert translated_here(source, "md", fake=fake).decode() == "看 *_那只_* 狗"
+
+
 def test_marks_that_meet_are_one_and_none_ends_behind_a_blank() -> None:
     fake = Fake({"He is in front of us": "他在我们前面"}, {"He is in front of us": [(0, 0), (1, 1), (5, 2), (5, 3)]})
     assert translated_here("**He** is in front of **us**", "md", fake=fake).decode() == "**他**在**我们**前面"

@@ -11,7 +11,8 @@ from typing import Final
 
 from yiwen.documents.unit import Answer, Mark, Part, Unit, Wrap
 
-_UNMARKED: Final = re.compile(r"[\w*]\0(?:\*+[^\w\s*]|~~[^\w\s~])|(?:[^\w\s*]\*+|[^\w\s~]~~)\0[\w*]|!\0\[[^\[^]|`\0`")
+_SIGN: Final = r"(?:_|[^\w\s*])"
+_UNMARKED: Final = re.compile(rf"[\w*]\0(?:\*+{_SIGN}|~~[^\w\s~])|(?:{_SIGN}\*+|[^\w\s~]~~)\0[\w*]|!\0\[[^\[^]|`\0`")
 """Stars of Markdown beside a sign, which mark nothing where a word touches them (CommonMark); ! of a link; code."""
 _ALONE: Final = re.compile(r"""[\s("'\[{“«][^\w\s]""")
 """What stands around a point that is a word of its own, before a sign."""
