@@ -50,6 +50,29 @@ def test_the_language_of_a_translated_book_is_that_of_its_translation(book: byte
     assert 'xml:lang="zh-Hans" lang="zh-Hans"' in read(out, "a.xhtml")
 
 
+SPINE = '<package version="{}"><dc:language>{}</dc:language><spine{}><itemref idref="a"/></spine></package>'
+RIGHT, LEFT = (f' page-progression-direction="{side}"' for side in ("rtl", "ltr"))
+
+
+@pytest.mark.parametrize(
+    ("version", "src_lang", "before", "tgt_lang", "after"),
+    [
+        ("3.0", "en", ' toc="n"', "ar", f' toc="n"{RIGHT}'),
+        ("3.0", "en-GB", f"{LEFT} toc='n'", "he", f"{RIGHT} toc='n'"),
+        ("3.0", "ar", f' toc="n"{RIGHT}', "en", f' toc="n"{LEFT}'),
+        ("3.0", "ar", RIGHT, "fa", RIGHT),
+        ("3.0", "ja", RIGHT, "en", RIGHT),  # columns of lines, which the style of the book says
+        ("3.0", "en", "", "fr", ""),
+        ("2.0", "en", "", "ar", ""),  # EPUB 2 cannot say it
+    ],
+)
+def test_pages_are_turned_to_the_side_of_the_translation(
+    version: str, src_lang: str, before: str, tgt_lang: str, after: str
+) -> None:
+    data = zipped({"OEBPS/a.xhtml": PAGE, "OEBPS/b.opf": SPINE.format(version, src_lang, before)})
+    assert read(translated_here(data, "epub", tgt_lang=tgt_lang), "b.opf") == SPINE.format(version, tgt_lang, after)
+
+
 def test_text_changes_and_everything_else_stays(book: bytes) -> None:
     out = translated_here(book, "epub")
     assert read(out, "b.opf") == PACKAGE.replace("Dogs &amp; cats", "DOGS &amp; CATS")

@@ -23,6 +23,31 @@ def test_what_is_no_text_stays(source: str, written: str) -> None:
     assert translated_here(source, "md").decode() == written
 
 
+@pytest.mark.parametrize(
+    ("source", "written"),
+    [
+        ("See *_the_* dog.", "SEE *_THE_* DOG."),
+        ("See _*the*_ dog.", "SEE *_THE_* DOG."),
+        ("See **_the_** dog.", "SEE ***THE*** DOG."),
+        ("See __*the*__ dog.", "SEE ***THE*** DOG."),
+        ("See *the _big_* dog.", "SEE *THE *BIG** DOG."),
+        ("See [_the_](a_b) dog.", "SEE [*THE*](a_b) DOG."),
+        ("See _the_{.a_b} dog.", "SEE *THE*{.a_b} DOG."),
+    ],
+)
+def test_formatting_in_formatting_is_still_two(source: str, written: str) -> None:
+    assert translated_here(source, "md").decode() == written
+    before, after = ({child.type for child in MarkdownIt().parse(text)[1].children} for text in (source, written))
+    assert before == after
+
+
+@pytest.mark.parametrize("source", ["See *_the_* dog", "See _*the*_ dog"])
+def test_formatting_in_formatting_has_a_blank_on_both_sides_in_chinese(source: str) -> None:
+    """A star between a letter and a line marks nothing (CommonMark, section 6.2)."""
+    fake = Fake({"See the dog": "看那只狗"}, {"See the dog": [(0, 0), (1, 1), (1, 2), (2, 3)]})
+    assert translated_here(source, "md", fake=fake).decode() == "看 *_那只_* 狗"
+
+
 def test_marks_that_meet_are_one_and_none_ends_behind_a_blank() -> None:
     fake = Fake({"He is in front of us": "他在我们前面"}, {"He is in front of us": [(0, 0), (1, 1), (5, 2), (5, 3)]})
     assert translated_here("**He** is in front of **us**", "md", fake=fake).decode() == "**他**在**我们**前面"

@@ -295,6 +295,14 @@ def test_texts_beside_the_main_one_are_read_and_those_of_templates_are_not(
     assert texts_of(data, suffix) == [f"text of {name}" for name in names[: 1 + len(read)]]
 
 
+@pytest.mark.parametrize(("suffix", "first"), [("docx", "word/document"), ("pptx", "ppt/slides/slide1")])
+def test_text_boxes_in_charts_are_texts(suffix: str, first: str) -> None:
+    body = '<x xmlns:a="a"><a:p><a:r><a:t>{}</a:t></a:r></a:p></x>'
+    files = {f"{first}.xml": "a text", f"{first.partition('/')[0]}/drawings/drawing7.xml": "a box"}
+    data = zipped({name: body.format(said) for name, said in files.items()})
+    assert texts_of(data, suffix) == ["a text", "a box"]
+
+
 def test_where_lines_were_once_broken_is_not_carried_over() -> None:
     data = docx_of("<w:p><w:r><w:t>re</w:t><w:softHyphen/><w:t>port</w:t><w:lastRenderedPageBreak/></w:r></w:p>")
     out = zipfile.ZipFile(io.BytesIO(translated_here(data, "docx"))).read("word/document.xml").decode()

@@ -179,6 +179,22 @@ def test_a_cell_that_says_its_text_twice_says_the_translation() -> None:
     assert 'office:string-value="dog"' in translated(other, "ods")
 
 
+@pytest.mark.parametrize("name", ["table-cell", "covered-table-cell"])
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        ("float", "three pieces"), ("percentage", "five percent"), ("currency", "5 euros"), ("boolean", "TRUE or not"),
+        ("date", "27 November 2026"), ("time", "seven hours"),
+    ],
+)  # fmt: skip
+def test_what_a_cell_shows_of_its_value_stays_and_a_comment_in_it_is_a_text(kind: str, shown: str, name: str) -> None:
+    value = f'<table:{name} office:value-type="{kind}" office:value="3">%s<text:p>{shown}</text:p></table:{name}>'
+    text = '<table:table-cell office:value-type="string"><text:p>%s</text:p></table:table-cell><text:p>%s</text:p>'
+    body = value % REMARK + text % ("a dog", "a bird")
+    said = value % REMARK.replace("Is it red?", "IS IT RED?") + text % ("A DOG", "A BIRD")
+    assert [translated(body, suffix) for suffix in ("ods", "odt")] == [said, said]
+
+
 @pytest.mark.parametrize(
     "source",
     [

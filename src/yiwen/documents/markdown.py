@@ -18,7 +18,7 @@ from typing import Any, Final
 from yiwen.documents import web
 from yiwen.documents.assembling import running, units_of
 from yiwen.documents.markup import string_tokens
-from yiwen.documents.unit import Part, Token, Unit, ends_cjk
+from yiwen.documents.unit import Mark, Part, Token, Unit, ends_cjk
 
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t\r]*\n.*?\n\1[ \t\r]*(?:\n|\Z)", re.DOTALL)
@@ -72,9 +72,8 @@ def texts(source: str) -> list[Part]:
     body = front.end() if front else 0
     starts = [body, *(match.end() for match in _LINE_END.finditer(source, body)), len(source)]
     rows = [source[start:end].rstrip("\r\n") for start, end in pairwise(starts)]
-    out: list[Part] = []
-    done, before = 0, ""  # end of the source that is in `out`; kind of the token before
-    cell_end = 0  # of a table's cell, behind which the next one is looked for
+    out, before = list[Part](), ""  # and the kind of the token before
+    done = cell_end = 0  # end of the source that is in `out`; of a table's cell, behind which the next is looked for
     for token in _parser().parse("\n".join("" if _FENCE.match(row) else _TAB.sub(r"\1!!! tab", row) for row in rows)):
         is_cell, is_title = before in ("td_open", "th_open"), before == "admonition_title_open"
         before = token.type
@@ -177,13 +176,16 @@ def _text_tokens(located: _Located, start: int, end: int) -> Iterator[Token]:
 
 
 def _with_stars(unit: Unit) -> Unit:
-    """`_` marks nothing inside of a word, which is anywhere in Chinese; `*` does."""
+    """`_` marks nothing inside of a word, which is anywhere in Chinese; `*` does, but two of them are no `**`."""
 
-    def starred(raw: str) -> str:
-        return raw.replace("_", "*") if raw.strip() in ("_", "__") else raw
+    def starred(mark: Mark) -> Mark:
+        sign, outer = mark.before.strip(), unit.marks[mark.parent] if mark.parent >= 0 else Mark(0, 0)
+        is_twice = outer.before.strip() in ("*", "_") and (outer.start, outer.end) == (mark.start, mark.end)
+        new = "_" if is_twice and len(sign) == 1 else "*" * len(sign)
+        other = replace(mark, before=mark.before.replace(sign, new), after=mark.after.replace(sign, new, 1))
+        return other if sign in ("*", "_", "__") else mark
 
-    marks = (replace(mark, before=starred(mark.before), after=starred(mark.after)) for mark in unit.marks)
-    return replace(unit, marks=tuple(marks), finish=_as_paragraph)
+    return replace(unit, marks=tuple(map(starred, unit.marks)), finish=_as_paragraph)
 
 
 def _escaped(text: str, *, is_cell: bool, is_title: bool) -> str:

@@ -20,10 +20,10 @@ from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, 
 from yiwen.documents.unit import Part, Token, Wrap
 from yiwen.text import scripts
 
-_DRAWN: Final = r"(?:diagrams/(?:data|drawing)|charts/chart)\d+"
+_DRAWN: Final = r"(?:diagrams/(?:data|drawing)|charts/chart|drawings/drawing)\d+"
 DOCX: Final = re.compile(rf"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|{_DRAWN})\.xml")
 PPTX: Final = re.compile(rf"ppt/(?:(?:slides/slide|notesSlides/notesSlide)\d+|comments/\w+|{_DRAWN})\.xml")
-_NUMBERED: Final = r"comments/?(?:comment)?|drawings/drawing|tables/table|pivotCache/pivotCacheDefinition"
+_NUMBERED: Final = r"comments/?(?:comment)?|tables/table|pivotCache/pivotCacheDefinition"
 XLSX: Final = re.compile(rf"(?i)xl/(?:workbook|sharedStrings|worksheets/\w+|{_DRAWN}|(?:{_NUMBERED})\d+)\.xml")
 _PARAGRAPHS: Final = frozenset(["p", "si", "is", "text"])
 """What holds runs: a paragraph; a string of Excel that cells share, one of a single cell, and that of a comment."""
@@ -109,8 +109,7 @@ def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
 
 def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
     """Tokens of running text; text with its run's formatting as key. What ends a text comes as it is written."""
-    field: list[str] = []  # the source of a field that has begun
-    depth = 0
+    field, depth = list[str](), 0  # the source of a field that has begun
     for token in _flat(pieces):
         signs = _FIELD.findall(token.raw) if isinstance(token, Token) and token.kind == "point" else []
         n_begun = signs.count("begin") - signs.count("end")  # what was deleted may hold all of a field

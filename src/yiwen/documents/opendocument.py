@@ -46,7 +46,11 @@ def texts(source: str, *, depth: int) -> list[Part]:
 
 
 def _with_paragraphs(pieces: Sequence[Piece], depth: int) -> Iterator[Part]:
-    for first, *inside in elements(pieces, lambda piece: piece.opens(*(_ASIDES if depth else _WHOLE))):
+    def is_whole(piece: Piece) -> bool:
+        has_value = piece.attributes.get("office:value-type", "string") != "string"  # a cell that only shows it
+        return piece.opens(*_ASIDES) if depth else piece.opens(*_WHOLE) or has_value
+
+    for first, *inside in elements(pieces, is_whole):
         yield first.raw
         if inside and depth:
             yield from _with_paragraphs(inside, depth - 1)

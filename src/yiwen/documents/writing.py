@@ -11,7 +11,8 @@ from typing import Final
 
 from yiwen.documents.unit import Answer, Mark, Part, Unit, Wrap
 
-_UNMARKED: Final = re.compile(r"[\w*]\0(?:\*+[^\w\s*]|~~[^\w\s~])|(?:[^\w\s*]\*+|[^\w\s~]~~)\0[\w*]|!\0\[[^\[^]|`\0`")
+_SIGN: Final = r"(?:_|[^\w\s*])"
+_UNMARKED: Final = re.compile(rf"[\w*]\0(?:\*+{_SIGN}|~~[^\w\s~])|(?:{_SIGN}\*+|[^\w\s~]~~)\0[\w*]|!\0\[[^\[^]|`\0`")
 """Stars of Markdown beside a sign, which mark nothing where a word touches them (CommonMark); ! of a link; code."""
 _ALONE: Final = re.compile(r"""[\s("'\[{“«][^\w\s]""")
 """What stands around a point that is a word of its own, before a sign."""
@@ -66,9 +67,8 @@ class _Writing:
 
     def inside(self, parent: int, wrap: Wrap, start: int, end: int) -> str:
         """What is written from start to end: all that a mark holds, or the whole (-1)."""
-        out: list[str] = []
+        out, at = list[str](), start
         closing = ""  # how the formatting ends that was written last
-        at = start
         for number in self.children[parent]:
             mark, (first, last) = self.marks[number], self.spans[number]
             between = _wrapped(self.unit, self.text[at:first], wrap)
