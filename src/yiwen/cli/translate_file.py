@@ -48,7 +48,6 @@ def translate_file(
     translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads, tgt_lang=tgt_lang)
     tell_note(translator.note)
     search = translator.bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty)
-    translate = partial(translator.translate, search=search, glossary=glossary, by_sentence=True, with_scores=False)
     flags: Counter[str] = Counter()
     with (
         options.stoppable() as (stop, console),
@@ -58,7 +57,9 @@ def translate_file(
         content = translate_document(
             input_file.read_bytes(),
             suffix=input_file.suffix,
-            translate=partial(translate, stop=stop),
+            translate=partial(
+                translator.translate, search=search, glossary=glossary, by_sentence=True, with_scores=False, stop=stop
+            ),
             align=partial(translator.align, stop=stop),
             src_lang=translator.src_lang,
             tgt_lang=translator.tgt_lang,

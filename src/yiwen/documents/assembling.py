@@ -206,7 +206,8 @@ def _assembled(
     tokens: Sequence[Token], numbers: range, partner: dict[int, int], *, is_collapsed: bool
 ) -> tuple[str, tuple[Mark, ...]]:
     """The text of these tokens, and its marks."""
-    text, marks = "", list[Mark]()
+    text = ""
+    marks: list[Mark] = []
     opened: list[int] = []  # numbers of the marks that are open
     for number in numbers:
         token, parent = tokens[number], opened[-1] if opened else -1

@@ -49,8 +49,9 @@ def turned(parts: Iterable[Part], *, is_leftwards: bool, is_known: bool) -> list
         is_leftwards: Whether the translation is written from right to left.
         is_known: Whether it is known that the text is not written the same way; else its letters tell.
     """
-    out, is_sided = list[Part](), False
+    out: list[Part] = []
     starts: list[int] = []  # of the paragraphs that have not ended; the part behind each begins with its properties
+    is_sided = False
     for part in parts:
         if isinstance(part, Unit):
             if starts and (is_known or _runs_leftwards(part.text) != is_leftwards):

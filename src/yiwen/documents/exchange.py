@@ -91,7 +91,8 @@ def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
     Raises:
         DataError: If the targets are to be in another language than `tgt_lang`, or the sources are not in `src_lang`.
     """
-    out, wanted = list[Part](), [True]  # whether what is open is to be translated
+    out: list[Part] = []
+    wanted = [True]  # whether what is open is to be translated
 
     def is_wanted(piece: Piece) -> bool:
         is_locked = {*map(piece.attributes.get, ("mq:locked", "m:locked"))} & {"locked", "true"}  # by memoQ, by Phrase

@@ -162,7 +162,8 @@ def _between_breaks(mark: Mark, room: Span, breaks: Sequence[tuple[Mark, Span]])
 
 def _around_words(marks: Sequence[Mark], known: Linked, room: Span, breaks: Sequence[tuple[Mark, Span]]) -> list[Span]:
     """Places of marks side by side that are around words."""
-    found, taken = list[Span](), set[int]()  # places, and the words in them
+    found: list[Span] = []
+    taken: set[int] = set()  # words
     for mark in marks:
         start, end = _window(mark, known, room if mark.is_number else _between_breaks(mark, room, breaks), taken)
         for first, last in found:
@@ -226,10 +227,12 @@ def _heaviest(weights: dict[int, float], own: dict[int, float], mass: Sequence[f
     """First and last of the neighbours whose links lead into a mark more than out of it."""
     best, best_sum, start, total = None, 0.0, 0, 0.0
     for j in range(min(own), max(own) + 1):
+        if j in taken:
+            total = 0.0
+            continue
         if total <= 0:
             start, total = j, 0.0
-        gain = 2 * weights.get(j, 0.0) / mass[j] - 1 if mass[j] else 0.0
-        total += gain if j not in taken else float("-inf")  # nothing goes on over a word of another mark
+        total += 2 * weights.get(j, 0.0) / mass[j] - 1 if mass[j] else 0.0
         if total > best_sum:
             best, best_sum = (start, j), total
     most = max(own, key=lambda j: own[j] / mass[j])
@@ -280,9 +283,10 @@ def _point(at: int, parent: Mark, known: Linked, room: Span) -> int:
     before, behind = reversed(_reached(known.src, parent.start, at)), _reached(known.src, at, parent.end)
     for i in before if clings else behind:
         links = [(weight, j) for j, weight in known.by_src.get(i, ()) if j in allowed]
-        if links:  # of equal ones the last or the first
-            _, j = max(links) if clings else max(links, key=itemgetter(0))
-            return known.tgt[j][clings]
+        if links and clings:
+            return known.tgt[max(links)[1]][1]
+        if links:  # of equal ones the first
+            return known.tgt[max(links, key=itemgetter(0))[1]][0]
     return room[0] if clings else room[1]
 
 
@@ -293,7 +297,8 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
     spots = [spot for spot in _spots(known.target, known.tgt) if not known.keeps(*spot)] if breaks else []
     slack = len(known.target) / (len(breaks) + 1) / 4  # which the end of a sentence is worth
     worth = [slack * bool(_PHRASE_END.match(known.target, start - 1)) for start, _ in spots]
-    out, first = list[Span](), 0
+    out: list[Span] = []
+    first = 0
     for n_left, mark in zip(reversed(range(len(breaks))), breaks, strict=True):
         last = max(first + 1, len(spots) - n_left)  # each break that follows wants a place too
         if first == len(spots) or not known.text[mark.end :].strip():
