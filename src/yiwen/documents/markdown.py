@@ -72,8 +72,9 @@ def texts(source: str) -> list[Part]:
     body = front.end() if front else 0
     starts = [body, *(match.end() for match in _LINE_END.finditer(source, body)), len(source)]
     rows = [source[start:end].rstrip("\r\n") for start, end in pairwise(starts)]
-    out, before = list[Part](), ""  # and the kind of the token before
-    done = cell_end = 0  # end of the source that is in `out`; of a table's cell, behind which the next is looked for
+    out: list[Part] = []
+    done, before = 0, ""  # end of the source that is in `out`; kind of the token before
+    cell_end = 0  # of a table's cell, behind which the next one is looked for
     for token in _parser().parse("\n".join("" if _FENCE.match(row) else _TAB.sub(r"\1!!! tab", row) for row in rows)):
         is_cell, is_title = before in ("td_open", "th_open"), before == "admonition_title_open"
         before = token.type

@@ -109,7 +109,8 @@ def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
 
 def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
     """Tokens of running text; text with its run's formatting as key. What ends a text comes as it is written."""
-    field, depth = list[str](), 0  # the source of a field that has begun
+    field: list[str] = []  # the source of a field that has begun
+    depth = 0
     for token in _flat(pieces):
         signs = _FIELD.findall(token.raw) if isinstance(token, Token) and token.kind == "point" else []
         n_begun = signs.count("begin") - signs.count("end")  # what was deleted may hold all of a field

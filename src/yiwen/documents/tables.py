@@ -75,7 +75,8 @@ def _is_wrapped(rows: Sequence[tuple[str, str]]) -> bool:
     (head, _), *later = rows
     widths = [cell_len(indent + text) for indent, text in rows]
     indents = {len(indent) for indent, _ in later}
-    if len(indents) != 1 or not bool(head.strip()) <= min(indents) <= len(head) or max(widths) not in _WIDTHS:
+    least = 1 if head.strip() else 0  # a bullet
+    if len(indents) != 1 or not least <= min(indents) <= len(head) or max(widths) not in _WIDTHS:
         return False
     next_words = [cell_len(text[0] if is_cjk(text) else f"{text.split()[0]} ") for _, text in later]
     is_full = all(width + word > max(widths) for width, word in zip(widths, next_words, strict=False))
