@@ -31,7 +31,7 @@ _HTML: Final = re.compile(
 _FREE: Final = re.compile(_HTML.pattern.replace(HIDDEN, "(?!)").replace("<!-", r"<!\[CDATA\[.*?\]\]>|<!-"))
 _CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r"(?<![\w:.-])([\w:.-]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))")
-OPTION: Final = r"\s*[-+\\]+[\w?]\S*+(?: (?:[A-Z\d_]+|[-<\[{(]\S*))*(?: \w[\w=|-]*)?(?: {2,}|\t+|\n\s{8,})(?=\S)"
+OPTION: Final = r"[ \t]*[-+\\]+[\w?]\S*+(?: (?:[A-Z\d_]+|[-<\[{(]\S*))*(?: \w[\w=|-]*)?(?: {2,}|\t+|\n\s{8,})(?=\S)"
 """What a row of a help text begins with, `-o, --output FILE   `: up to two blanks, a tab, or a line that is set in."""
 _SHORTCUT: Final = r"(?<=\S)\t(?:(?:(?:Ctrl|Alt|Shift|Cmd|Meta|Win)[+-])+\S+|F\d+|Del|Esc|Ins)\Z"
 """What a label of a menu ends with."""
@@ -39,8 +39,8 @@ _IN_STRING: Final = re.compile(
     r"(?P<lines>(?:</?(?i:br|p|div|[ou]l|li|t[rdh]|h[1-6])(?=[\s/>])[^<>]*>\s*)+"
     r"|(?<=[^\s.!?:;])\r?\n[ \t]*(?=[a-zß-öø-ÿά-ώа-џ])|(?<![\s\"'(`])(?>(?:\\n)+)(?![a-z\s\"'),`]))"
     r"|(?:<(?!r[tp]>|(?<=%<)\w+>[\d.]*[dfs](?!\w))|\{(?=\w+>))"
-    r"(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>|[>}]))(?P<rest>\}|[^<>]*>)"
-    rf"|(?P<point>\A{OPTION}|{_SHORTCUT}|\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|<r[tp]>[^<>]*(?:</r[tp]>)?|{_OTHER})|[^<{{\r\n\t\\]+|.",
+    r"(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>|[>}]))(?P<rest>\}|[^<>]*>)|(?P<point>"
+    rf"\A\s*{OPTION}|{_SHORTCUT}|\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|<r[tp]>[^<>]*(?:</r[tp]>)?|{_OTHER})|[^<{{\r\n\t\\]+|.",
     re.DOTALL,
 )
 """Lines end at blocks, at a \\n that was escaped twice, and inside of sentences, which go on with a small letter.
