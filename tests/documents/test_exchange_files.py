@@ -13,6 +13,7 @@ from papers import XLIFF, XLIFF2, Fake, texts_of, translated_here, upper, zipped
 from yiwen.errors import DataError
 
 ONE = '<xliff version="1.2"><file source-language="en"><body><trans-unit id="1">{}</trans-unit></body></file></xliff>'
+FILLED = '<target state="needs-review-translation">'
 TWO = '<xliff version="2.0" srcLang="en" trgLang="de"><file id="f"><unit id="1">{}</unit></file></xliff>'
 
 
@@ -46,10 +47,14 @@ def test_a_po_file_of_another_language_is_refused() -> None:
 @pytest.mark.parametrize(
     ("source", "unit", "written"),
     [
-        (ONE, '<source>a b</source><target state="final"></target>', 'state="needs-review-translation">A B</target>'),
+        (ONE, '<source>a b</source><target state="final"></target>', f"{FILLED}A B</target>"),
+        (ONE, "<source>a b</source>", f"{FILLED}A B</target>"),
+        (ONE, "<source>a b</source><target />", f"{FILLED}A B</target>"),
+        (ONE, "<source>a b</source><target>c</target>", "<target>c</target>"),
         (ONE, '<source>a b</source><target state="final">c</target>', 'state="final">c</target>'),
         (TWO, '<segment state="initial"><source>a b</source><target>a b</target></segment>', "<target>A B</target>"),
         (TWO, '<segment state="initial"><source>a b</source></segment>', '<segment state="translated">'),
+        (TWO, "<segment><source>a b</source></segment>", "<segment><source>a b</source><target>A B</target>"),
         (TWO, '<segment state="final"><source>a b</source><target>c</target></segment>', '<segment state="final">'),
         (TWO, "<segment><source>a b</source><target>c</target></segment>", "<target>c</target>"),
     ],
@@ -63,7 +68,7 @@ def test_a_target_of_empty_segments_is_filled_segment_by_segment() -> None:
     unit = f"<source>A one. B two.</source><seg-source>{segments}</seg-source>".format("A one.", "B two.")
     source = ONE.format(f"{unit}<target>{segments.format('', '')}</target>")
     out = translated_here(source, "xliff", tgt_lang="de").decode()
-    assert f"<target>{segments.format('A ONE.', 'B TWO.')}</target>" in out
+    assert f"{FILLED}{segments.format('A ONE.', 'B TWO.')}</target>" in out
     assert translated_here(out, "xliff", tgt_lang="de").decode() == out
 
 
@@ -104,7 +109,7 @@ def test_a_segment_that_trados_has_locked_stays_as_it_is(there: str, said: str) 
     source += '<sdl:seg-defs><sdl:seg id="1" locked="true"/><sdl:seg id="2" locked="false"/></sdl:seg-defs>'
     document = ONE.replace("<xliff", '<xliff xmlns:sdl="s"').format(source)
     out = translated_here(document.format(there.format(said)), "sdlxliff", tgt_lang="de").decode()
-    assert out == document.format(f"<target>{segments.format(said if there else '', 'TWO CATS.')}</target>")
+    assert out == document.format(f"{FILLED}{segments.format(said if there else '', 'TWO CATS.')}</target>")
     assert translated_here(out, "sdlxliff", tgt_lang="de").decode() == out
 
 
@@ -116,7 +121,7 @@ def test_what_phrase_writes_is_xliff_with_locks_and_tags_of_its_own() -> None:
         {"a red car here{2}": "hier{2} ein rotes Auto"}, {"a red car here{2}": [(0, 4), (1, 5), (2, 6), (3, 0)]}
     )
     out = translated_here(source, "mxliff", fake=fake, tgt_lang="de").decode()
-    written = "<target>hier{2} {1&gt;ein {b&gt;rotes&lt;b} Auto&lt;1}</target>"
+    written = FILLED + "hier{2} {1&gt;ein {b&gt;rotes&lt;b} Auto&lt;1}</target>"
     assert out == written.join(source.rsplit("<target/>", 1))
 
 
@@ -126,14 +131,14 @@ def test_segments_get_a_target_each_and_no_word_leaves_its_segment() -> None:
     fake = Fake({"one dog,": "ein Hund,", "two cats": "zwei Katzen"}, {"one dog,": [(0, 0)], "two cats": []})
     unit = ONE.format(f"<source>one dog, two cats</source><seg-source>{source}</seg-source>")
     out = translated_here(unit, "xliff", fake=fake, tgt_lang="de").decode()
-    assert f"<seg-source>{source}</seg-source><target>{wanted}</target>" in out
+    assert f"<seg-source>{source}</seg-source>{FILLED}{wanted}</target>" in out
 
 
 @pytest.mark.parametrize("protected", ['mtype="protected"', 'translate="no"'])
 def test_a_part_that_is_not_to_be_translated_stays(protected: str) -> None:
     source = ONE.format(f"<source>Buy <mrk {protected}>Acme &amp; Co</mrk> now</source>")
     out = translated_here(source, "xliff", lambda text: text.replace("Acme & Co", "").upper(), tgt_lang="de").decode()
-    assert f"<target>BUY <mrk {protected}>Acme &amp; Co</mrk> NOW</target>" in out
+    assert f"{FILLED}BUY <mrk {protected}>Acme &amp; Co</mrk> NOW</target>" in out
     tagged = ONE.format(f"<source>Buy <mrk {protected}>an &lt;i>Acme&lt;/i></mrk> now</source>")
     assert texts_of(tagged, "xliff") == ["Buy an <i>Acme</i> now"]
     assert "Buy <mrk" in translated_here(tagged, "xliff", str, tgt_lang="de").decode()
@@ -143,7 +148,8 @@ def test_what_stands_inside_of_a_code_is_no_text() -> None:
     source = ONE.format('<source>Press <ph id="1">key f1</ph> or <bpt id="2">b</bpt>go<ept id="2">e</ept> now</source>')
     assert texts_of(source, "xliff") == ["Press or go now"]
     out = translated_here(source, "xliff", tgt_lang="de").decode()
-    assert '<target>PRESS <ph id="1">key f1</ph> OR <bpt id="2">b</bpt>GO<ept id="2">e</ept> NOW</target>' in out
+    written = 'PRESS <ph id="1">key f1</ph> OR <bpt id="2">b</bpt>GO<ept id="2">e</ept> NOW'
+    assert f"{FILLED}{written}</target>" in out
 
 
 @pytest.mark.parametrize(
@@ -162,7 +168,7 @@ def test_what_stands_inside_of_a_code_is_no_text() -> None:
 def test_codes_that_open_and_close_stand_around_the_words_of_their_own(opening: str, closing: str, unit: str) -> None:
     fake = Fake({"a red car here": "un coche rojo acá"}, {"a red car here": [(0, 0), (1, 2), (2, 1), (3, 3)]})
     out = translated_here(unit.format(f"a {opening}red car{closing} here"), "xliff", fake=fake, tgt_lang="de").decode()
-    assert f"<target>un {opening}coche rojo{closing} acá</target>" in out
+    assert f">un {opening}coche rojo{closing} acá</target>" in out
 
 
 def test_a_tag_in_a_string_stands_around_the_words_that_were_made_from_its_own() -> None:
@@ -207,17 +213,17 @@ def test_blocks_in_a_string_stand_between_words(source: str, written: str) -> No
 def test_html_in_the_texts_of_xliff_and_tmx_is_markup() -> None:
     for inner in ("I like &lt;b&gt;green tea&lt;/b&gt;.", "<![CDATA[I like <b>green tea</b>.]]>"):
         out = translated_here(ONE.format(f"<source>{inner}</source>"), "xliff", tgt_lang="de").decode()
-        assert "<target>I LIKE &lt;b&gt;GREEN TEA&lt;/b&gt;.</target>" in out
+        assert f"{FILLED}I LIKE &lt;b&gt;GREEN TEA&lt;/b&gt;.</target>" in out
     out = translated_here(
         ONE.format("<source>Yes my&lt;br&gt;dear</source>"), "xliff", lambda text: "Ja", tgt_lang="de"
     )
-    assert "<target>Ja&lt;br&gt;</target>" in out.decode()
+    assert f"{FILLED}Ja&lt;br&gt;</target>" in out.decode()
 
 
 def test_a_line_break_of_xliff_stands_between_words() -> None:
     code = '<x id="LINE_BREAK" ctype="lb"/>'
     out = translated_here(ONE.format(f"<source>One here.{code}two</source>"), "xliff", tgt_lang="de").decode()
-    assert f"<target>ONE HERE.{code}TWO</target>" in out
+    assert f"{FILLED}ONE HERE.{code}TWO</target>" in out
 
 
 @pytest.mark.parametrize(
@@ -231,7 +237,7 @@ def test_a_line_break_of_xliff_stands_between_words() -> None:
 )
 def test_no_two_words_become_one_at_a_line_break_of_any_program(code: str) -> None:
     out = translated_here(ONE.format(f"<source>one dog{code}two cats</source>"), "mqxliff", tgt_lang="de").decode()
-    assert f"<target>ONE DOG{code}TWO CATS</target>" in out
+    assert f"{FILLED}ONE DOG{code}TWO CATS</target>" in out
     unit = f'<tu><tuv xml:lang="en"><seg>one dog{code}two cats</seg></tuv></tu>'
     memory = f'<tmx version="1.4"><header srclang="en"/><body>{unit}</body></tmx>'
     out = translated_here(memory, "tmx", tgt_lang="de").decode()
@@ -255,7 +261,7 @@ def test_no_word_comes_between_line_breaks_in_a_row(between: str) -> None:
     codes = f'<ph id="1">&lt;mq:ch val="&#10;" /&gt;</ph>{between}<ph id="2">&lt;mq:ch val="&#10;" /&gt;</ph>'
     source = ONE.format(f"<source>One dog.{codes}Two cats</source>")
     assert texts_of(source, "mqxliff") == ["One dog. Two cats"]
-    assert f"<target>ONE DOG.{codes}TWO CATS</target>" in translated_here(source, "mqxliff", tgt_lang="de").decode()
+    assert f"{FILLED}ONE DOG.{codes}TWO CATS</target>" in translated_here(source, "mqxliff", tgt_lang="de").decode()
 
 
 def test_a_code_that_begins_like_a_line_break_is_none() -> None:
@@ -266,7 +272,7 @@ def test_a_code_that_begins_like_a_line_break_is_none() -> None:
 @pytest.mark.parametrize("empty", ["<![CDATA[]]>", "<!-- to do -->", " ", "<![CDATA[ ]]>"])
 def test_a_target_that_says_nothing_is_filled(empty: str) -> None:
     source = ONE.format(f"<source><![CDATA[a dog]]></source><target>{empty}</target>")
-    assert "<target>A DOG</target>" in translated_here(source, "xliff", tgt_lang="de").decode()
+    assert f"{FILLED}A DOG</target>" in translated_here(source, "xliff", tgt_lang="de").decode()
     said = ONE.format("<source>a dog</source><target><![CDATA[Hund]]></target>")
     assert translated_here(said, "xliff", tgt_lang="de").decode() == said
 
@@ -285,16 +291,16 @@ def test_a_variant_that_says_nothing_is_filled(empty: str) -> None:
 
 def test_a_filled_unit_is_no_longer_approved() -> None:
     source = ONE.replace('id="1"', "id=\"1\" approved='yes'").format("<source>a b</source>")
-    assert '<trans-unit id="1" approved="no">' in translated_here(source, "xliff", tgt_lang="de").decode()
+    assert '<trans-unit id="1"><source>' in translated_here(source, "xliff", tgt_lang="de").decode()
 
 
 def test_what_says_more_about_the_state_of_a_target_goes_when_it_is_filled() -> None:
-    target = '<target state-qualifier="exact-match" state="needs-translation" xml:lang="de"/>'
+    target = '<target state-qualifier="exact-match" xml:lang="de" state="needs-translation"/>'
     out = translated_here(ONE.format(f"<source>a dog</source>{target}"), "xliff", tgt_lang="de").decode()
-    assert '<target state="needs-review-translation" xml:lang="de">A DOG</target>' in out
+    assert '<target xml:lang="de" state="needs-review-translation">A DOG</target>' in out
     segment = '<segment state="initial" id="1" subState="my:new"><source>a dog</source></segment>'
     out = translated_here(TWO.format(segment), "xliff", tgt_lang="de").decode()
-    assert '<segment state="translated" id="1"><source>a dog</source><target>A DOG</target></segment>' in out
+    assert '<segment id="1" state="translated"><source>a dog</source><target>A DOG</target></segment>' in out
     kept = '<segment state="final" subState="my:old"><source>a dog</source><target>Hund</target></segment>'
     assert kept in translated_here(TWO.format(kept), "xliff", tgt_lang="de").decode()
 
@@ -341,6 +347,35 @@ def test_a_po_entry_that_is_filled_is_fuzzy_and_says_all_else_as_before() -> Non
     assert translated_here(out, "po").decode() == out
 
 
+NOT_ONE, SLAVIC = "n != 1", "n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<12 || n%100>14) ? 1 : 2"
+ARABIC = "n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 ? 4 : 5"
+
+
+@pytest.mark.parametrize(
+    ("rule", "one", "several", "forms"),
+    [
+        ("0", "a dog", "%d dogs", ["%d DOGS"]),
+        (NOT_ONE, "a dog", "%d dogs", ["A DOG", "%d DOGS"]),
+        ("n > 1", "a dog", "%d dogs", ["A DOG", "%d DOGS"]),  # French: of 0 and 1 alone
+        (SLAVIC, "%d dog", "%d dogs", ["%d DOG", "%d DOGS", "%d DOGS"]),
+        (SLAVIC, "a dog", "%d dogs", ["%d DOGS", "%d DOGS", "%d DOGS"]),  # the first is that of 21, too
+        ("(n==1) ? 1 : (n>=2 && n<=4) ? 2 : 0", "a dog", "%d dogs", ["%d DOGS", "A DOG", "%d DOGS"]),  # Slovak
+        (ARABIC, "a dog", "%d dogs", ["%d DOGS", "A DOG", "%d DOGS", "%d DOGS", "%d DOGS", "%d DOGS"]),
+        (NOT_ONE, "%d", "%d dogs", ["%d", "%d DOGS"]),
+        ("n !=", "a dog", "%d dogs", ["A DOG", "%d DOGS"]),
+        ("n % 0", "a dog", "%d dogs", ["A DOG", "%d DOGS"]),
+    ],
+)
+def test_the_form_that_the_header_has_for_one_gets_the_text_for_one(
+    rule: str, one: str, several: str, forms: list[str]
+) -> None:
+    """And `msgfmt --check` finds a number in each form that is of more than two numbers."""
+    header = f'msgid ""\nmsgstr "Language: x\\n"\n"Plural-Forms: nplurals={len(forms)}; plural={rule};\\n"\n\n'
+    entry = f'msgid "{one}"\nmsgid_plural "{several}"\n' + "".join(f'msgstr[{n}] ""\n' for n in range(len(forms)))
+    (found,) = polib.pofile(translated_here(header + entry, "po").decode())
+    assert [*found.msgstr_plural.values()] == forms
+
+
 @pytest.mark.parametrize("source", ['  msgid "a dog"\n  msgstr ""\n', 'msgid"a dog"\nmsgstr\n""\n'])
 def test_po_is_read_however_gettext_lets_it_be_laid_out(source: str) -> None:
     assert translated_here(source, "po").decode() == "#, fuzzy\n" + source.replace('""', '"A DOG"')
@@ -372,12 +407,24 @@ def test_the_letter_that_a_menu_underlines_tears_no_word_and_is_marked_in_the_tr
     entry = '#, fuzzy\nmsgid "{}"\nmsgstr "{}"\n'
     assert translated_here(entry.format(label, ""), "po", fake=fake).decode() == entry.format(label, written)
     unit = ONE.format("<source>{}</source>{}")
-    source, target = (text.replace("&", "&amp;") for text in (label, f"<target>{written}</target>"))
+    source, target = (text.replace("&", "&amp;") for text in (label, f"{FILLED}{written}</target>"))
     assert translated_here(unit.format(source, ""), "xliff", fake=fake, tgt_lang="de").decode() == unit.format(
         source, target
     )
     if not label.startswith(("_", "E_")):  # one word with a line is a name in JSON
         assert json.loads(translated_here(json.dumps([label]), "json", fake=fake)) == [written]
+
+
+@pytest.mark.parametrize(("keys", "said"), [("Ctrl+O", "&Öffnen"), ("Ctrl+Shift++", "打开(&O)"), ("F1", "&Aide")])
+def test_the_keys_behind_a_label_stay_and_tear_it_from_no_mnemonic(keys: str, said: str) -> None:
+    fake = Fake({"Open": said.replace("&", "").replace("(O)", "")})
+    assert json.loads(translated_here(json.dumps([f"&Open\t{keys}"]), "json", fake=fake)) == [f"{said}\t{keys}"]
+    entry = '#, fuzzy\nmsgid "&Open\\t{0}"\nmsgstr "{1}"\n'
+    out = translated_here(entry.format(keys, ""), "po", fake=fake).decode()
+    assert out == entry.format(keys, f"{said}\\t{keys}")
+    out = translated_here(ONE.format(f"<source>&amp;Open\t{keys}</source>"), "xliff", fake=fake, tgt_lang="de").decode()
+    assert f"{FILLED}{said}\t{keys}</target>".replace("&", "&amp;") in out
+    assert texts_of('["Name\\tSize"]', "json") == ["Name\tSize"]
 
 
 @pytest.mark.parametrize(
@@ -451,6 +498,54 @@ def test_the_name_of_an_option_and_the_column_behind_it_stay_as_they_are(head: s
     assert translated_here(source, "po", str.upper).decode() == entry.format(head + text, head + text.upper())
 
 
+def test_each_option_of_a_help_text_is_a_text_of_its_own() -> None:
+    """Of 80,048 strings of installed catalogues 505 have several, 3,243 rows in all."""
+    rows = [
+        "Usage: dog [-a]\n\n",
+        "  -a, --all=N   Show all\n",
+        "                of them.\n",
+        '      --no-"x"\tshow none\n',
+    ]
+    texts = ["Usage: dog [-a]", "Show all of them.", "show none"]
+    entry = '#, fuzzy\nmsgid "{}"\nmsgstr "{}"\n'
+    source, written = (json.dumps("".join(rows))[1:-1], entry.format(json.dumps("".join(rows))[1:-1], ""))
+    assert texts_of(written, "po") == texts
+    fake = Fake({texts[0]: "Aufruf: Hund", texts[1]: "Zeigt alle davon", texts[2]: "zeigt keine"})
+    out = polib.pofile(translated_here(written, "po", fake=fake).decode())[0].msgstr
+    assert out == 'Aufruf: Hund\n\n  -a, --all=N   Zeigt alle\n                davon\n      --no-"x"\tzeigt keine\n'
+    assert source in translated_here(written, "po", str).decode().rpartition("msgstr")[2]
+    assert texts_of(ONE.format(f"<source>{''.join(rows)}</source>"), "xliff") == texts
+
+
+@pytest.mark.parametrize("suffix", ["po", "xliff", "tmx"])
+def test_a_message_of_icu_is_translated_branch_by_branch_whatever_the_format(suffix: str) -> None:
+    message = "{n, plural,\n =0 {no dogs} one {<x id='1'/> \"dog\"} other {# dogs}}"
+    written = "{n, plural,\n =0 {NO DOGS} one {<x id='1'/> \"DOG\"} other {# DOGS}}"
+    if suffix == "po":
+        entry = f'msgid {json.dumps(message)}\nmsgstr ""\n'
+        assert polib.pofile(translated_here(entry, "po").decode())[0].msgstr == written
+    elif suffix == "xliff":
+        for unit in ("<source>{}</source>", '<source>x</source><seg-source><mrk mtype="seg">{}</mrk></seg-source>'):
+            assert written in translated_here(ONE.format(unit.format(message)), "xliff", tgt_lang="de").decode()
+    else:
+        unit = '<tu><tuv xml:lang="en"><seg>{}</seg></tuv></tu>'
+        memory = f'<tmx version="1.4"><header srclang="en"/><body>{unit}</body></tmx>'
+        assert f"<seg>{written}</seg>" in translated_here(memory.format(message), "tmx", tgt_lang="de").decode()
+
+
+def test_a_message_of_angular_is_translated_though_its_tags_hold_braces() -> None:
+    branch = '{{VAR_PLURAL, plural, other {{<x id="INTERPOLATION" equiv-text="{{{{ n }}}}"/> {}}}}}'
+    out = translated_here(ONE.format(f"<source>{branch.format('dogs')}</source>"), "xlf", tgt_lang="de").decode()
+    assert f"{FILLED}{branch.format('DOGS')}</target>" in out
+
+
+def test_bars_stand_between_texts_in_json_alone() -> None:
+    """In 80,048 strings of installed catalogues they never do: 236 are usages such as this."""
+    text = "Usage: dog [-a | -b] NAME"
+    assert len(texts_of(json.dumps([text]), "json")) == 2
+    assert texts_of(f'msgid "{text}"\nmsgstr ""\n', "po") == [text]
+
+
 @pytest.mark.parametrize(
     ("string", "texts"),
     [
@@ -485,7 +580,7 @@ def test_no_apostrophe_of_a_translation_quotes_a_placeholder() -> None:
 
 
 def test_a_packed_file_of_memoq_is_one_of_xliff() -> None:
-    empty, filled = (ONE.format(f"<source>A dog.</source>{target}") for target in ("", "<target>A DOG.</target>"))
+    empty, filled = (ONE.format(f"<source>A dog.</source>{target}") for target in ("", f"{FILLED}A DOG.</target>"))
     package = zipped({"document.mqxliff": empty, "skeleton.xml": "<a>a dog</a>"})
     out = zipped({"document.mqxliff": filled, "skeleton.xml": "<a>a dog</a>"})
     assert translated_here(package, "mqxlz", tgt_lang="de") == out
@@ -499,14 +594,14 @@ def test_a_part_that_is_not_to_be_translated_stays_whole() -> None:
     assert texts_of(source, "xliff") == ["Buy Acme Super Co now"]
     fake = Fake({"Buy Acme Super Co now": "now Co Super Acme", "Buy 7 now": "now 7 buy"})
     out = translated_here(source, "xliff", fake=fake, tgt_lang="de").decode()
-    assert f"<target>now {part} buy</target>" in out
+    assert f"{FILLED}now {part} buy</target>" in out
 
 
 def test_segments_that_are_empty_inside_of_formatting_are_filled() -> None:
     segment = '<g id="1"><mrk mtype="seg" mid="1">{}</mrk></g>'
     unit = f"<source>A one.</source><seg-source>{segment.format('A one.')}</seg-source>"
     source = ONE.format(f"{unit}<target>{segment.format('')}</target>")
-    assert f"<target>{segment.format('A ONE.')}</target>" in translated_here(source, "xliff", tgt_lang="de").decode()
+    assert f"{FILLED}{segment.format('A ONE.')}</target>" in translated_here(source, "xliff", tgt_lang="de").decode()
     codes = ONE.format('<source>A <x id="1"/></source><target><x id="1"/></target>')
     assert translated_here(codes, "xliff", tgt_lang="de").decode() == codes
 
@@ -582,7 +677,8 @@ def test_files_of_trados_and_memoq_are_xliff_and_keep_what_these_add(suffix: str
     segment = '<mrk mtype="seg" mid="1">{}</mrk>'
     unit = f"<source>A dog.</source><seg-source>{segment.format('A dog.')}</seg-source>{{}}{states}"
     source = ONE.replace("<file", '<file xmlns:sdl="s" xmlns:mq="m"').replace("unit ", 'unit mq:status="New" ')
-    empty, filled = (source.format(unit.format(f"<target>{segment.format(t)}</target>")) for t in ("", "A DOG."))
+    targets = (f"<target>{segment.format('')}</target>", f"{FILLED}{segment.format('A DOG.')}</target>")
+    empty, filled = (source.format(unit.format(target)) for target in targets)
     assert translated_here(empty, suffix, tgt_lang="de").decode() == filled
     latin = '<?xml version="1.0" encoding="ISO-8859-1"?>' + empty
     assert b"&#29399;" in translated_here(latin.encode("latin-1"), suffix, lambda text: "狗", tgt_lang="zh")

@@ -312,6 +312,7 @@ def test_an_address_ends_where_another_script_goes_on(mark: str) -> None:
     "placeholder",
     [
         *("{name}", "{{user}}", "${HOME}", "{0}", "%s", "%(count)d", "%1$s", "%.2f", "%1", "%L1", "%n", "@:key"),
+        *("%ld", "%lld", "%zu", "%hhd", "%#Lx"),
         *("<b>", "</b>", '<x id="1"/>', "&nbsp;", "&#160;", ADDRESS, "www.a.org/b_c", "info@example.org"),
     ],
 )

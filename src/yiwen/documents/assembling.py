@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import accumulate, groupby
 from typing import Any, Final
 
-from yiwen.documents.markup import Piece, source_of
-from yiwen.documents.unit import Escape, Mark, Part, Span, Token, Unit, Wrap, ends_cjk
+from yiwen.documents.markup import OPTION, Piece, source_of
+from yiwen.documents.unit import Escape, Mark, Parser, Part, Span, Token, Unit, Wrap, ends_cjk
 from yiwen.text.protect import ARGUMENT, AROUND, LINKED, apart, places
 
 DEEPEST: Final = 64
@@ -44,6 +44,15 @@ Symfony `%name%`, of Xcode `%#@name@` and `%arg`, in a plural of ICU `#`; `[[lin
 """
 _MESSAGE: Final = re.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,")
 """How a message of ICU begins."""
+SAID: Final = r"((?>(?:[^{}|<>']|'(?![{}])|\{[^{}|]*\}|</?\w[^<>]*>)+))"
+"""A text with placeholders and tags in it."""
+_GAP: Final = r"(?:\s|\\[nrt])*"
+"""Blanks and line breaks in a string of JSON."""
+_BRANCH: Final = re.compile(rf"(?:=\d+|\w+){_GAP}\{{{SAID}\}}{_GAP}")
+_COUNTED: Final = re.compile(rf"\{{\s*[\w.]+,{_GAP}(?:plural|select(?:ordinal)?),{_GAP}(?:{_BRANCH.pattern})+\}}")
+"""A message of ICU, not in another one, and one of its branches."""
+_ROWS: Final = re.compile(rf"((?>[^\n]+|\n(?!{OPTION}))+)")
+"""A text up to where the next row is that of an option: all but help texts have one."""
 _MNEMONIC: Final = re.compile(
     r"(?<!\S)(?:[A-Z][a-z]*(?=[_&]+[a-z]+\b)|[a-z]{2,}(?=&+[a-z]))?(_|&&?)([^\W\d_])(?![^\W_]*(?:[_;]|\(\)|\.\w))"
 )
@@ -70,19 +79,35 @@ def kept_token(pieces: Sequence[Piece]) -> Token:
     return Token("text" if text.strip() else "point", source_of(pieces), text, is_kept=True)
 
 
-def string_unit(tokens: Sequence[Token], finish: Escape, *, raw: str | None = None) -> list[Unit]:
-    """A whole string of a file as one unit, which `finish` quotes; nothing where there is nothing to translate."""
+def string_unit(tokens: Iterable[Token], finish: Escape, *, raw: str) -> Part:
+    """A whole string of a file as one unit, which `finish` quotes; its source where there is nothing to translate."""
     match units_of(tokens):
         case [str(before), Unit() as unit, str(after)]:
-            return [replace(unit, raw=raw, finish=lambda text: finish(f"{before}{text}{after}"))]
-    return []
+            return replace(unit, raw=raw, finish=lambda text: finish(f"{before}{text}{after}"))
+    return raw
 
 
-def of_program(unit: Unit) -> Unit:
+def texts_in(string: str) -> re.Pattern[str]:
+    """How the texts of a string of a program are found: that of each branch of a message, or of each option, or all."""
+    return _BRANCH if _COUNTED.fullmatch(string) else _ROWS
+
+
+def replaced(source: str, text: re.Pattern[str], parse: Parser, *, escape: Escape = str) -> list[Part]:
+    """The source, as `escape` writes it, with the parts of each text, the group of a pattern, in its place."""
+    out, at = list[Part](), 0
+    for match in text.finditer(source):
+        out += [escape(source[at : match.start(1)]), *parse(match[1])]
+        at = match.end(1)
+    return [*out, escape(source[at:])]
+
+
+def of_program(unit: Part) -> Part:
     """A string of a program, of which $1 is kept, without the sign of a mnemonic; written, it has one again.
 
     A mnemonic is the letter that a menu underlines.
     """
+    if isinstance(unit, str):
+        return unit
     unit = replace(unit, keep=_kept(unit.text, unit.marks, _OF_PROGRAMS)) if "$1" in unit.text else unit
     signs = [*_MNEMONIC.finditer(unit.text)] if len(unit.text) <= _LONGEST_LABEL and not unit.marks else []
     if len(signs) != 1 or unit.text.count("_") > 1 or any(a <= signs[0].start(1) < b for a, b in unit.keep):
@@ -110,7 +135,7 @@ def _signed(said: str, *, sign: str, letter: str) -> str:
 
 
 def units_of(
-    tokens: Sequence[Token], *, escape: Escape = str, is_collapsed: bool = False, wrap: Wrap = ("", "")
+    tokens: Iterable[Token], *, escape: Escape = str, is_collapsed: bool = False, wrap: Wrap = ("", "")
 ) -> list[Part]:
     """Running text as at most one unit, and what stands before and after it.
 
@@ -139,7 +164,7 @@ def units_of(
     return [source[:start], Unit(text, marks, keep, raw=raw, escape=escape, wrap=wrap), source[start + len(raw) :]]
 
 
-def _apart(tokens: Sequence[Token]) -> list[Token]:
+def _apart(tokens: Iterable[Token]) -> list[Token]:
     """Tokens with a break between sentences that only tags set apart: a model would read of tea.He.
 
     Breaks in a row are one, or a word of the next line would come between them.

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from yiwen.documents import web
-from yiwen.documents.assembling import units_of
+from yiwen.documents.assembling import replaced, units_of
 from yiwen.documents.markup import escaped, string_tokens
 from yiwen.documents.unit import Part
 from yiwen.text.scripts import is_leftwards
@@ -37,9 +37,8 @@ def texts(source: str) -> list[Part]:
     """The running texts of a page or of a list of pages."""
     if _HTML.search(source):
         return web.texts(source)
-    out, at = list[Part](), 0
-    for match in _SAID.finditer(source):
-        tokens = string_tokens(html.unescape(match[1]), escape=escaped)
-        out += [source[at : match.start(1)], *units_of(tokens, escape=escaped, is_collapsed=True)]
-        at = match.end()
-    return [*out, source[at:]]
+    return replaced(source, _SAID, _units)
+
+
+def _units(said: str) -> list[Part]:
+    return units_of(string_tokens(html.unescape(said), escape=escaped), escape=escaped, is_collapsed=True)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import gettext
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from contextlib import suppress
 from html import escape as escape_html
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, pairwise
 from typing import Final
 
-from yiwen.documents.assembling import kept_token, of_program, running, string_unit, units_of
-from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, string_tokens, xml_pieces
+from yiwen.documents.assembling import kept_token, of_program, replaced, running, texts_in, units_of
+from yiwen.documents.markup import Piece, elements, end_of, escaped, fragment, source_of, string_tokens, xml_pieces
 from yiwen.documents.unit import Part, Token, Unit
 from yiwen.errors import DataError
 from yiwen.text.languages import base, best_match
@@ -27,6 +27,7 @@ _ENTRY: Final = re.compile(
 """An entry begins with its flags, up to 30 lines of what its text was (each of them may begin one), and its context."""
 _FORM: Final = re.compile(_TEXT)
 _LANGUAGE: Final = re.compile(r"^Language:[ \t]*([\w@-]+)", re.MULTILINE)
+_PLURAL: Final = re.compile(r"^Plural-Forms:[^;\n]*;\s*plural\s*=([^;\n]+)", re.MULTILINE)
 """In the header of a PO file."""
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _WRITTEN: Final = str.maketrans({sign: f"\\{letter}" for letter, sign in {**_ESCAPES, "\\": "\\", '"': '"'}.items()})
@@ -41,10 +42,8 @@ _NAMED: Final = re.compile(r"(START|CLOSE)_(.+?)(?:_\d+)?")
 _TO_DO: Final = ("new", "needs-translation", "initial")
 _LINE: Final = re.compile(r"""\sc?type=["']lb["']|xlf:lb|&lt;(?:br\b|mq:ch\s)""")
 """A line break, also as HTML in a code, and what memoQ writes for a line break, a tab and other blanks."""
-_APPROVED: Final = re.compile(r"""(?<=\s)approved=["']yes["']""")
-_STATE: Final = re.compile(r"""(?<=\s)state=["'][^"']*["']""")
-_DETAIL: Final = re.compile(r"""\s+(?:subState|state-qualifier)=["'][^"']*["']""")
-"""What says more about a state, and goes with it (XLIFF 2.1: subState; 1.2: state-qualifier)."""
+_STATE: Final = re.compile(r"""\s+(?:state|subState|state-qualifier|approved)=["'][^"']*["']|\s*/?>\Z""")
+"""What a start tag says about how far a translation is (XLIFF 1.2 and 2.1), and its end."""
 
 
 def po(source: str, *, tgt_lang: str) -> list[Part]:
@@ -55,27 +54,48 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
     """
     if not (entries := list(_ENTRY.finditer(source))):
         raise DataError("not a PO file: it has no msgid and msgstr with texts in quotes; give one that gettext reads")
+    header = next((_unquoted(entry["forms"]) for entry in entries if not _unquoted(entry["msgid"])), "")
+    named, counts = _LANGUAGE.search(header), _counts(header)
+    _check_language("targets", named[1] if named else "", tgt_lang, "Language")
     out, at = list[Part](), 0
     for entry in entries:
         forms = [*_FORM.finditer(source, *entry.span("forms"))]
-        if not _unquoted(entry["msgid"]) and (named := _LANGUAGE.search(_unquoted(forms[0][0]))):
-            _check_language("targets", named[1], tgt_lang, "Language")
-        flags, filled, start = entry["flags"], list[Part](), entry.end("flags")
+        filled, start = list[Part](), entry.end("flags")
+        flags, one, several = entry["flags"], entry["msgid"], entry["plural"] or entry["msgid"]
+        # The form of 1 may be that of 21, too, and "one dog" would say so where "%d dogs" is meant.
+        if len(forms) == 1 or (counts.count(counts[1]) > 2 and any(c in several and c not in one for c in "%{")):
+            one = several
         for number, form in enumerate(forms):
-            wanted = entry["plural"] if entry["plural"] and (number or len(forms) == 1) else entry["msgid"]
-            tokens = [] if _CODED.search(wanted) or _unquoted(form[0]) else string_tokens(_unquoted(wanted))
-            if unit := string_unit(tokens, lambda said: f'"{said.translate(_WRITTEN)}"'):
-                flags = flags if "fuzzy" in flags else flags.replace("#,", "#, fuzzy,", 1) or "#, fuzzy\n"
-                filled += [source[start : form.start()], *map(of_program, unit)]
-                start = form.end()
-        out += [source[at : entry.start()], flags, *filled, source[start : entry.end()]]
-        at = entry.end()
+            text = _unquoted(one if number == counts[1] else several)
+            if not _unquoted(form[0]):
+                filled += [source[start : form.start() + 1], *replaced(text, texts_in(text), _strings, escape=_quoted)]
+                start = form.end() - 1
+        if any(isinstance(part, Unit) for part in filled) and not _CODED.search(one + several):
+            flags = flags if "fuzzy" in flags else flags.replace("#,", "#, fuzzy,", 1) or "#, fuzzy\n"
+            out += [source[at : entry.start()], flags, *filled]
+            at = start
     return [*out, source[at:]]
+
+
+def _counts(header: str) -> list[int]:
+    """The number of the form in which the header of a PO file has each of the first thousand numbers."""
+    rule = _PLURAL.search(header)
+    with suppress(ValueError, ArithmeticError):  # gettext reads no such file
+        return [*map(gettext.c2py(rule[1] if rule else "n != 1"), range(1000))]
+    return [1, 0]
 
 
 def _unquoted(quoted: str) -> str:
     text = "".join(part[1:-1] for part in re.findall(_QUOTED, quoted))
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text)
+
+
+def _quoted(text: str) -> str:
+    return text.translate(_WRITTEN)
+
+
+def _strings(text: str) -> list[Part]:
+    return [*map(of_program, units_of(string_tokens(text, escape=_quoted), escape=_quoted))]
 
 
 def _check_language(side: str, named: str, wanted: str, where: str) -> None:
@@ -117,14 +137,12 @@ def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
 
 def _with_lines(pieces: Sequence[Piece]) -> list[Piece]:
     """Pieces whose codes say of themselves that they break a line where their original data does (XLIFF 2, dataRef)."""
-    out, lines, data = list[Piece](), set[str](), ""
-    for piece in pieces:
+    out, lines = list[Piece](), set[str]()
+    for before, piece in pairwise([Piece("other", ""), *pieces]):
         if piece.opens("unit"):
             lines.clear()
-        if piece.name == "data":
-            data = piece.attributes.get("id", "") if piece.kind == "open" else ""
-        elif data and _LINE.search(piece.raw):
-            lines.add(data)
+        if before.opens("data") and _LINE.search(piece.raw):
+            lines.add(before.attributes.get("id", ""))
         is_line = piece.attributes.get("dataRef") in lines
         out.append(piece._replace(attributes={**piece.attributes, "type": "lb"}) if is_line else piece)
     return out
@@ -147,17 +165,16 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     # The segments of a tool are wanted back, also where there is no target yet (XLIFF 1.2, seg-source).
     first, last = segmented if any(piece.name == "mrk" for piece in pieces[slice(*segmented)]) else source
     locked = {piece.attributes.get("id") for piece in pieces if piece.attributes.get("locked") == "true"}  # by Trados
-    segments = (
-        [inner[0], *inner[1:][-1:]] if inner[0].attributes.get("mid", "") in locked else inner
-        for inner in elements(pieces[first + 1 : last - 1], _is_whole)
-    )
-    wanted, there = [*chain.from_iterable(segments)], pieces[start + 1 : end - 1]
+    wanted, there = list[Piece](), pieces[start + 1 : end - 1]
+    for inner in elements(pieces[first + 1 : last - 1], _is_whole):
+        is_locked = inner[0].attributes.get("mid", "") in locked
+        wanted += [inner[0], *inner[1:][-1:]] if is_locked else inner
     state = {**unit.attributes, **target.attributes}.get("state")  # XLIFF 2 has it at the segment
     if state not in _TO_DO and any(piece.text.strip() or piece.name not in {"", *_OPENS} for piece in there):
         wanted = [*_with_gaps_filled(there, wanted)]
-    yield _APPROVED.sub('approved="no"', _STATE.sub('state="translated"', _DETAIL.sub("", unit.raw)))
-    opening = _STATE.sub('state="needs-review-translation"', _DETAIL.sub("", target.raw.rstrip("/>")))
-    yield source_of(pieces[1:start]) + f"{opening}>"
+    yield _STATE.sub("", unit.raw) + (' state="translated">' if "state" in unit.attributes else ">")
+    yield source_of(pieces[1:start]) + _STATE.sub("", target.raw)
+    yield ' state="needs-review-translation">' if unit.name == "trans-unit" else ">"
     yield from _running(wanted)
     yield f"</{prefix}target>" + source_of(pieces[end:])
 
@@ -221,8 +238,13 @@ def _children(pieces: Sequence[Piece]) -> dict[str, tuple[int, int]]:
 def _running(pieces: Sequence[Piece]) -> list[Part]:
     """The texts inside of a source element, each segment by itself, and what stands between them.
 
-    Formatting becomes marks, codes become points. The units are always written, even where nothing was translated.
+    Formatting becomes marks, codes become points.
     """
+    raw = source_of(pieces)
+    return replaced(raw, texts_in(raw), lambda text: _texts(pieces if text == raw else fragment(text)))
+
+
+def _texts(pieces: Sequence[Piece]) -> list[Part]:
     tokens: list[Token | Part] = []
     for inner in elements(pieces, _is_whole):
         piece, raw = inner[0], source_of(inner)
@@ -236,8 +258,7 @@ def _running(pieces: Sequence[Piece]) -> list[Part]:
             tokens.append(Token("open" if piece.kind == "open" else "close", raw, key=piece.name))
         else:
             tokens.append(_code(piece, raw))
-    parts = running(tokens, partial(units_of, escape=escaped))
-    return [part if isinstance(part, str) else replace(of_program(part), raw=None) for part in parts]
+    return running(tokens, lambda text: [*map(of_program, units_of(text, escape=escaped))])
 
 
 def _code(piece: Piece, raw: str) -> Token:

@@ -31,14 +31,16 @@ _HTML: Final = re.compile(
 _FREE: Final = re.compile(_HTML.pattern.replace(HIDDEN, "(?!)").replace("<!-", r"<!\[CDATA\[.*?\]\]>|<!-"))
 _CDATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r"(?<![\w:.-])([\w:.-]++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))")
-_OPTION: Final = r"\A\s*[-+\\]+[\w?]\S*+(?: (?:[A-Z\d_]+|[-<\[{(]\S*))*(?: \w[\w=|-]*)?(?: {2,}|\t+|\n\s{8,})(?=\S)"
-"""What a help text begins with, `-o, --output FILE   `: up to two blanks, a tab, or a line that is set in."""
+OPTION: Final = r"[ \t]*[-+\\]+[\w?]\S*+(?: (?:[A-Z\d_]+|[-<\[{(]\S*))*(?: \w[\w=|-]*)?(?: {2,}|\t+|\n\s{8,})(?=\S)"
+"""What a row of a help text begins with, `-o, --output FILE   `: up to two blanks, a tab, or a line that is set in."""
+_SHORTCUT: Final = r"(?<=\S)\t(?:(?:(?:Ctrl|Alt|Shift|Cmd|Meta|Win)[+-])+\S+|F\d+|Del|Esc|Ins)\Z"
+"""What a label of a menu ends with."""
 _IN_STRING: Final = re.compile(
     r"(?P<lines>(?:</?(?i:br|p|div|[ou]l|li|t[rdh]|h[1-6])(?=[\s/>])[^<>]*>\s*)+"
     r"|(?<=[^\s.!?:;])\r?\n[ \t]*(?=[a-zß-öø-ÿά-ώа-џ])|(?<![\s\"'(`])(?>(?:\\n)+)(?![a-z\s\"'),`]))"
     r"|(?:<(?!r[tp]>|(?<=%<)\w+>[\d.]*[dfs](?!\w))|\{(?=\w+>))"
-    r"(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>|[>}]))(?P<rest>\}|[^<>]*>)"
-    rf"|(?P<point>{_OPTION}|\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|<r[tp]>[^<>]*(?:</r[tp]>)?|{_OTHER})|[^<{{\r\n\\]+|.",
+    r"(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>|[>}]))(?P<rest>\}|[^<>]*>)|(?P<point>"
+    rf"\A\s*{OPTION}|{_SHORTCUT}|\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|<r[tp]>[^<>]*(?:</r[tp]>)?|{_OTHER})|[^<{{\r\n\t\\]+|.",
     re.DOTALL,
 )
 """Lines end at blocks, at a \\n that was escaped twice, and inside of sentences, which go on with a small letter.
@@ -76,6 +78,11 @@ def xml_pieces(source: str) -> list[Piece]:
         parser.Parse(source.encode(), True)
     except expat.ExpatError as error:
         raise DataError(f"no well-formed XML: {error}; export the document again") from error
+    return fragment(source)
+
+
+def fragment(source: str) -> list[Piece]:
+    """The pieces of a part of such a document."""
     return [_piece(match) for match in _XML.finditer(source)]
 
 
@@ -106,8 +113,8 @@ def _piece(match: re.Match[str], *, is_html: bool = False, has_void: bool = Fals
     if match["other"]:
         return Piece("other", raw)
     if name is None:
-        parts = _CDATA.split(raw) if "<!" in raw else [raw]
-        return Piece("text", raw, text="".join(p if n % 2 else html.unescape(p) for n, p in enumerate(parts)))
+        parts = (p if n % 2 else html.unescape(p) for n, p in enumerate(_CDATA.split(raw)))
+        return Piece("text", raw, text="".join(parts))
     found = ((key, html.unescape("".join(values))) for key, *values in _ATTRIBUTE.findall(match["attributes"]))
     attributes = {key.lower() if is_html else key: value for key, value in found}
     name = name.lower() if is_html else name.rpartition(":")[2]
@@ -146,24 +153,21 @@ def source_of(pieces: Sequence[Piece | Token]) -> str:
     return "".join(piece.raw for piece in pieces)
 
 
-def string_tokens(source: str, *, is_joined: bool = True, escape: Escape = str) -> list[Token]:
+def string_tokens(source: str, *, is_joined: bool = True, escape: Escape = str) -> Iterator[Token]:
     """Tags in a string of a program or in a subtitle; anything that looks like none is text.
 
     A sentence that goes on in the next line is one where its lines are to be joined. `escape`: of HTML inside of XML.
     """
-    tokens = []
     for match in _IN_STRING.finditer(source):
         raw, name = escape(match[0]), match["name"]
         if match["lines"] and (is_joined or raw.strip()):
-            tokens.append(Token("break", raw, raw))
+            yield Token("break", raw, raw)
         elif match["point"] or (name and (match["rest"].endswith("/>") or name.lower() in VOID)):
-            tokens.append(Token("point", raw))
+            yield Token("point", raw)
         elif name:  # </c> ends <c.red>, and <1} what {1> began in Phrase
-            is_end = match["slash"] or match["rest"] == "}"
-            tokens.append(Token("close" if is_end else "open", raw, key=name.partition(".")[0]))
+            yield Token("close" if match["slash"] or match["rest"] == "}" else "open", raw, key=name.partition(".")[0])
         else:
-            tokens.append(Token("text", raw, match[0]))
-    return tokens
+            yield Token("text", raw, match[0])
 
 
 def escaped(text: str) -> str:

@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
+from math import inf
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -227,12 +228,10 @@ def _heaviest(weights: dict[int, float], own: dict[int, float], mass: Sequence[f
     """First and last of the neighbours whose links lead into a mark more than out of it."""
     best, best_sum, start, total = None, 0.0, 0, 0.0
     for j in range(min(own), max(own) + 1):
-        if j in taken:
-            total = 0.0
-            continue
         if total <= 0:
             start, total = j, 0.0
-        total += 2 * weights.get(j, 0.0) / mass[j] - 1 if mass[j] else 0.0
+        gain = 2 * weights.get(j, 0.0) / mass[j] - 1 if mass[j] else 0.0
+        total += -inf if j in taken else gain
         if total > best_sum:
             best, best_sum = (start, j), total
     most = max(own, key=lambda j: own[j] / mass[j])

@@ -7,17 +7,15 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
 from yiwen.documents import book, exchange, markdown, office, opendocument, subtitles, tables, web
 from yiwen.documents.sandbox import Limits
-from yiwen.documents.unit import Answer, Part, Unit
+from yiwen.documents.unit import Answer, Parser, Part, Unit
 from yiwen.documents.writing import all_written
 from yiwen.errors import DataError
-
-Parser = Callable[[str], list[Part]]
 
 _OFFICE: Final = {"docx": office.DOCX, "pptx": office.PPTX, "xlsx": office.XLSX}
 _OPEN: Final = {"odp": opendocument.CONTENT, **dict.fromkeys(("ods", "odt"), opendocument.WITH_STYLES)}

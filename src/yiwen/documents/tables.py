@@ -8,14 +8,14 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Final
 
 from rich.cells import cell_len
 
-from yiwen.documents.assembling import of_program, running, string_unit, units_of
+from yiwen.documents.assembling import SAID, of_program, replaced, running, string_unit, texts_in, units_of
 from yiwen.documents.markup import string_tokens
-from yiwen.documents.unit import SENTENCE_END, Part, Span, Token, Unit, is_cjk
+from yiwen.documents.unit import SENTENCE_END, Part, Token, is_cjk
 from yiwen.errors import DataError
 
 _STRING: Final = re.compile(r'(?P<string>"(?>(?:[^"\\]|\\.)*)")(?P<colon>\s*:\s*)?')
@@ -26,14 +26,7 @@ _CODE: Final = re.compile(
 )
 """A cell or a value of one word that is a number, a date, an address, a colour, a name in a program or a path with
 names in any script; a formula; the line by which Excel knows the separator."""
-_SAID: Final = r"((?>(?:[^{}|<>']|'(?![{}])|\{[^{}|]*\}|<[^{}|<>]*>)+))"
-"""A text with placeholders and tags in it."""
-_GAP: Final = r"(?:\s|\\[nrt])*"
-"""Blanks and line breaks in a string of JSON."""
-_BRANCH: Final = re.compile(rf"(?:=\d+|\w+){_GAP}\{{{_SAID}\}}{_GAP}")
-_MESSAGE: Final = re.compile(rf"\{{\s*[\w.]+,{_GAP}(?:plural|select(?:ordinal)?),{_GAP}(?:{_BRANCH.pattern})+\}}")
-"""A message of ICU, not in another one, and one of its branches."""
-_VARIANT: Final = re.compile(rf"(?=[^|]* )\s*(?:\{{\d+\}}|\[\d+,(?:\d+|\*)\])?{_SAID}")
+_VARIANT: Final = re.compile(rf"(?=[^|]* )\s*(?:\{{\d+\}}|\[\d+,(?:\d+|\*)\])?{SAID}")
 _VARIANTS: Final = re.compile(rf"{_VARIANT.pattern}(?:\|{_VARIANT.pattern})+")
 """`no car | a car | {n} cars` of vue-i18n and `{0} No car|[1,*] Many cars` of Laravel, and one of these."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -48,23 +41,18 @@ _WIDTHS: Final = range(40, 121)
 def lines(source: str) -> list[Part]:
     """Plain text: a line is a unit; lines that were wrapped at one width are one text and are wrapped again."""
     out: list[Part] = []
-    for is_blank, group in groupby(source.split("\n"), key=lambda row: not row.strip()):
-        if is_blank:
-            out += [f"{row}\n" for row in group]
+    rows: list[tuple[str, str]] = [_ROW.findall(row)[0] for row in source.split("\n")]
+    starts = [n for n, (head, text) in enumerate(rows) if not n or head.strip() or not text or not rows[n - 1][1]]
+    for start, end in pairwise([*starts, len(rows)]):
+        item = rows[start:end]
+        if not any("\t" in head + text for head, text in item) and _is_wrapped(item):
+            tokens = [t for head, text in item for t in (Token("break", f"\n{head}"), Token("text", text, text))]
+            out += [item[0][0], *units_of(tokens[1:]), "\n"]
             continue
-        rows: list[tuple[str, str]] = [_ROW.findall(row)[0] for row in group]
-        starts = [number for number, (head, _) in enumerate(rows) if number == 0 or head.strip()]
-        for start, end in pairwise([*starts, len(rows)]):
-            item = rows[start:end]
-            if not any("\t" in head + text for head, text in item) and _is_wrapped(item):
-                tokens = [t for head, text in item for t in (Token("break", f"\n{head}"), Token("text", text, text))]
-                out += [item[0][0], *units_of(tokens[1:]), "\n"]
-                continue
-            for head, text in item:
-                parts = (cell if cell == "\t" else Token("text", cell, cell) for cell in re.split("(\t)", text))
-                out += [head, *running(parts, units_of), "\n"]
-    out[-1] = str(out[-1])[:-1]
-    return out
+        for head, text in item:
+            parts = (cell if cell == "\t" else Token("text", cell, cell) for cell in re.split("(\t)", text))
+            out += [head, *running(parts, units_of), "\n"]
+    return out[:-1]
 
 
 def _is_wrapped(rows: Sequence[tuple[str, str]]) -> bool:
@@ -92,17 +80,15 @@ def cells(source: str, *, is_tsv: bool) -> list[Part]:
     delimiter = "\t" if is_tsv else max(",;\t|", key=lambda sign: (_n_columns(source, sign) > 1, first.count(sign)))
     inner = r"[^\"\t\n]" if is_tsv and not _n_columns(source, "\t") else '[^"]'  # in TSV a quote may be just a quote
     between = re.escape(delimiter)
-    pattern = re.compile(
-        rf'(?P<cell>"(?>(?:{inner}|"")*)"(?=[{between}\r\n]|$)|[^{between}\r\n]*+)(?P<end>\r?\n|[{between}\r]|$)'
-    )
-    out: list[Part] = []
-    for match in pattern.finditer(source):
-        cell = match["cell"]
-        is_quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
-        text = cell[1:-1].replace('""', '"') if is_quoted else cell
-        finish = partial(_cell, is_quoted=is_quoted, delimiter=delimiter, is_formula=text.startswith(_FORMULA))
-        out += [*(_string(text, finish, raw=cell, is_joined=False) or (cell,)), match["end"]]
-    return out
+    pattern = re.compile(rf'("(?>(?:{inner}|"")*)"(?=[{between}\r\n]|$)|[^{between}\r\n]*+)(?:\r?\n|[{between}\r]|$)')
+    return replaced(source, pattern, partial(_cell, delimiter=delimiter))
+
+
+def _cell(cell: str, *, delimiter: str) -> list[Part]:
+    is_quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
+    text = cell[1:-1].replace('""', '"') if is_quoted else cell
+    finish = partial(_written, is_quoted=is_quoted, delimiter=delimiter, is_formula=text.startswith(_FORMULA))
+    return [_string(text, finish, raw=cell, is_joined=False)]
 
 
 def _n_columns(source: str, delimiter: str) -> int:
@@ -115,7 +101,7 @@ def _n_columns(source: str, delimiter: str) -> int:
     return lengths.pop() if len(lengths) == 1 else 0
 
 
-def _cell(text: str, *, is_quoted: bool, delimiter: str, is_formula: bool) -> str:
+def _written(text: str, *, is_quoted: bool, delimiter: str, is_formula: bool) -> str:
     if text.startswith(_FORMULA) and not is_formula:
         text = f"'{text}"  # a spreadsheet would compute it
     if delimiter == "\t" and not is_quoted:
@@ -140,21 +126,17 @@ def values(source: str) -> list[Part]:
         text = json.loads(raw := match["string"])
         if match["colon"] and match.start() >= until and text.startswith("@") and text not in ("@graph", "@value"):
             until = json.JSONDecoder().raw_decode(source, match.end())[1]
-        is_key, is_ascii = match["colon"] or match.start() < until, raw.isascii() and not text.isascii()
-        for start, end in [] if is_key else _texts(source, match.start() + 1, match.end("string") - 1):
-            raw = source[start:end]
-            if unit := _string(json.loads(f'"{raw}"'), partial(_escaped, raw=raw, is_ascii=is_ascii), raw=raw):
-                out += [source[at:start], *map(of_program, unit)]
-                at = end
+        if not match["colon"] and match.start() >= until:
+            inner, value = raw[1:-1], partial(_value, is_ascii=raw.isascii() and not text.isascii())
+            found = _VARIANT if _VARIANTS.fullmatch(inner) else texts_in(inner)
+            out += [source[at : match.start() + 1], *replaced(inner, found, value)]
+            at = match.end("string") - 1
     return [*out, source[at:]]
 
 
-def _texts(source: str, start: int, end: int) -> list[Span]:
-    """Where the texts of a string stand: one, or those for several numbers."""
-    for whole, text in ((_MESSAGE, _BRANCH), (_VARIANTS, _VARIANT)):
-        if whole.fullmatch(source, start, end):
-            return [match.span(1) for match in text.finditer(source, start, end)]
-    return [(start, end)]
+def _value(raw: str, *, is_ascii: bool) -> list[Part]:
+    finish = partial(_escaped, raw=raw, is_ascii=is_ascii)
+    return [of_program(_string(json.loads(f'"{raw}"'), finish, raw=raw, is_joined=True))]
 
 
 def _escaped(text: str, *, raw: str, is_ascii: bool) -> str:
@@ -167,7 +149,6 @@ def is_code(text: str) -> bool:
     return _CODE.fullmatch(text.strip()) is not None
 
 
-def _string(text: str, finish: Callable[[str], str], *, raw: str, is_joined: bool = True) -> list[Unit]:
-    if is_code(text) or _SURROGATE.search(text):
-        return []
-    return string_unit(string_tokens(text, is_joined=is_joined), finish, raw=raw)
+def _string(text: str, finish: Callable[[str], str], *, raw: str, is_joined: bool) -> Part:
+    tokens = () if is_code(text) or _SURROGATE.search(text) else string_tokens(text, is_joined=is_joined)
+    return string_unit(tokens, finish, raw=raw)

@@ -125,5 +125,6 @@ class Unit:
 
 Part = str | Unit
 """What a document is a list of."""
+Parser = Callable[[str], list[Part]]
 Answer = tuple[str, list[Span]]
 """A translation and where the marks of its unit go."""

@@ -50,22 +50,20 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
         if number < until:
             out.append(piece.raw)
             continue
-        at = end = 0
+        end = 0
         is_root = piece.opens("html")
         if is_root and own["dir"] == "rtl" and "dir" not in piece.attributes:
             piece = piece._replace(raw=f'{piece.raw[:5]} dir="rtl"{piece.raw[5:]}')
         while piece.attributes and (match := _ATTRIBUTE.match(piece.raw, end)):
-            name, value, end = match["name"].lower(), match["value"], match.end()
-            new: list[Part] = []
+            name, value, end = match["name"].lower(), match["value"] or "", match.end()
+            new: Part = value
             if is_root and value and tgt_lang and name in own:
-                new = [f'"{html.escape(own[name])}"']
+                new = f'"{html.escape(own[name])}"'
             elif value and name in _read(piece):
                 tokens = [Token("text", "", html.unescape(value[1:-1] if value[0] in "'\"" else value))]
-                new = [*string_unit(tokens, lambda text: f'"{html.escape(text)}"', raw=value)]
-            if new:
-                out += [piece.raw[at : match.start("value")], *new]
-                at = end
-        out.append(piece.raw[at:])
+                new = string_unit(tokens, lambda text: f'"{html.escape(text)}"', raw=value)
+            out += [match[0].removesuffix(value), new]
+        out.append(piece.raw[end:])
     return out
 
 
