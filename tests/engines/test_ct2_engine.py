@@ -19,7 +19,7 @@ from random_models import exported, random_model, sources_for, vocabularies
 from tiny_model import signed
 from yiwen.engines import ct2_engine
 from yiwen.engines.ct2_engine import CT2Engine
-from yiwen.engines.ct2_rules import Seen, settled_beam
+from yiwen.engines.ct2_rules import Seen, settled_beam, settled_greedy
 from yiwen.engines.ct2_runtime import BATCH_TOKENS, Runtime
 from yiwen.engines.exported import Golden, read_info, write_info
 from yiwen.engines.torch_engine import TorchEngine
@@ -171,6 +171,18 @@ def test_what_was_left_out_may_be_better_under_another_penalty() -> None:
     assert (best.ids, best.score) == ((5, 6, 7), pytest.approx(-2.9 / 1.5))
     assert settled_beam(seen, limit=9, config=config.changed(n_best=2)) is None
     assert settled_beam(seen, limit=9, config=config.changed(n_best=2, penalty="average")) is not None
+
+
+@pytest.mark.parametrize(("limit", "length", "is_finished"), [(2, 2, False), (3, 3, True), (5, 3, True)])
+def test_greedily_what_ends_at_the_limit_has_ended_with_scores_or_without(
+    limit: int, length: int, is_finished: bool
+) -> None:
+    config = SearchConfig(beam_size=1, min_len=3)
+    (found,) = settled_greedy([Seen((5, 6, 7), math.nan, True)], limit=limit, config=config) or []
+    assert (found.ids, found.is_finished) == ((5, 6, 7)[:length], is_finished)
+    scored = settled_greedy([Seen((5, 6, 7), -2.0, True)], limit=limit, config=config)
+    assert [(h.ids, h.log_prob) for h in scored or []] == [((5, 6, 7), -2.0)] * is_finished
+    assert settled_greedy([Seen((5, 6), -2.0, True)], limit=limit, config=config) is None, "it ended too early"
 
 
 def test_a_model_leaves_torch_its_threads(tmp_path: Path, model: Transformer) -> None:

@@ -87,7 +87,7 @@ def naive_beam(model: FakeModel, sentence: int, max_len: int, prefix: Ids, confi
 def test_the_beam_follows_its_rules(beam_size: int, penalty: str, has_prefixes: bool) -> None:
     prefixes: list[Ids] = [()] * len(SENTENCES)
     if has_prefixes:
-        prefixes[2:6] = [(2,), (3, 4), (0, 0, 2), (4, 3, 2, 0)]  # room for two behind each, and for one of the last
+        prefixes[:4] = [(2,), (3, 4), (0, 0, 2), (4, 3, 2, 0)]
     model = FakeModel()
     for min_len, n_best in itertools.product((0, 1, 2), {1, beam_size}):
         config = SearchConfig(beam_size=beam_size, n_best=n_best, penalty=penalty, min_len=min_len)

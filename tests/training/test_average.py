@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from toy_job import CPU, SMALL, ToyModel
 from torch import nn
+from toy_job import CPU, SMALL, ToyModel
 
 from yiwen.errors import CheckpointError
 from yiwen.training.average import average_weights, with_weights
