@@ -171,6 +171,8 @@ def test_what_was_left_out_may_be_better_under_another_penalty() -> None:
     assert (best.ids, best.score) == ((5, 6, 7), pytest.approx(-2.9 / 1.5))
     assert settled_beam(seen, limit=9, config=config.changed(n_best=2)) is None
     assert settled_beam(seen, limit=9, config=config.changed(n_best=2, penalty="average")) is not None
+    # A negative exponent favours the short: -3.0 x 7 / 6 = -3.5 is the best found, and one token with -3.0 is better.
+    assert settled_beam(seen, limit=9, config=config.changed(length_penalty=-1.0)) is None
 
 
 LONG, SHORT, EMPTY = Seen((5, 6), -1.0, True), Seen((7,), -2.0, True), Seen((), -0.5, True)
