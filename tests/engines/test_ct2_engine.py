@@ -19,7 +19,7 @@ from random_models import exported, random_model, sources_for, vocabularies
 from tiny_model import signed
 from yiwen.engines import ct2_engine
 from yiwen.engines.ct2_engine import CT2Engine
-from yiwen.engines.ct2_rules import Seen, settled_beam
+from yiwen.engines.ct2_rules import Seen, replay, settled_beam, settled_greedy
 from yiwen.engines.ct2_runtime import BATCH_TOKENS, Runtime
 from yiwen.engines.exported import Golden, read_info, write_info
 from yiwen.engines.torch_engine import TorchEngine
@@ -171,6 +171,53 @@ def test_what_was_left_out_may_be_better_under_another_penalty() -> None:
     assert (best.ids, best.score) == ((5, 6, 7), pytest.approx(-2.9 / 1.5))
     assert settled_beam(seen, limit=9, config=config.changed(n_best=2)) is None
     assert settled_beam(seen, limit=9, config=config.changed(n_best=2, penalty="average")) is not None
+    # A negative exponent favours the short: -3.0 x 7 / 6 = -3.5 is the best found, and one token with -3.0 is better.
+    assert settled_beam(seen, limit=9, config=config.changed(length_penalty=-1.0)) is None
+
+
+LONG, SHORT, EMPTY = Seen((5, 6), -1.0, True), Seen((7,), -2.0, True), Seen((), -0.5, True)
+
+
+@pytest.mark.parametrize(
+    ("seen", "limit", "changes", "found"),
+    [
+        ([SHORT, LONG], 2, {}, [LONG, SHORT]),  # -1 / 3 and -2 / 2, eos counted
+        ([SHORT, LONG], 1, {}, None),  # one is longer than our limit
+        ([SHORT, LONG], 2, {"min_len": 2}, None),  # one is too short
+        ([LONG], 2, {"n_best": 1}, None),  # fewer than the beam holds
+        ([LONG, dataclasses.replace(SHORT, is_finished=False)], 2, {}, None),
+        ([LONG, dataclasses.replace(SHORT, log_prob=-1e10)], 2, {}, None),  # its mark for none
+        ([EMPTY, LONG], 2, {}, None),  # one of the two is never handed out
+        ([EMPTY, LONG], 2, {"n_best": 1}, [LONG]),
+        ([EMPTY, LONG], 2, {"min_len": 0}, [LONG, EMPTY]),
+    ],
+)
+def test_what_the_runtime_found_is_taken_where_our_rules_would_find_the_same(
+    seen: list[Seen], limit: int, changes: dict[str, int], found: list[Seen] | None
+) -> None:
+    config = SearchConfig(**{"beam_size": 2, "n_best": 2, **changes})  # type: ignore[arg-type]
+    settled = settled_beam(seen, limit=limit, config=config)
+    assert (settled and [(h.ids, h.log_prob) for h in settled]) == (found and [(h.ids, h.log_prob) for h in found])
+
+
+def test_a_limit_cuts_only_as_many_as_there_are_places_left() -> None:
+    # Of two places SHORT has one, with -2 / 2. The likelier of two that go on gets the other, with -1 / 3; to the last,
+    # with -2 / 3, nothing is left, though it is better than SHORT.
+    going_on = [Seen((8, 8, 8), -2.0, False), Seen((9, 9, 9), -1.0, False)]
+    found = replay([SHORT], going_on, limit=3, config=SearchConfig(beam_size=2, n_best=2))
+    assert plain(found) == [((9, 9, 9), False), ((7,), True)]
+
+
+@pytest.mark.parametrize(("limit", "length", "is_finished"), [(2, 2, False), (3, 3, True), (5, 3, True)])
+def test_greedily_what_ends_at_the_limit_has_ended_with_scores_or_without(
+    limit: int, length: int, is_finished: bool
+) -> None:
+    config = SearchConfig(beam_size=1, min_len=3)
+    (found,) = settled_greedy([Seen((5, 6, 7), math.nan, True)], limit=limit, config=config) or []
+    assert (found.ids, found.is_finished) == ((5, 6, 7)[:length], is_finished)
+    scored = settled_greedy([Seen((5, 6, 7), -2.0, True)], limit=limit, config=config)
+    assert [(h.ids, h.log_prob) for h in scored or []] == [((5, 6, 7), -2.0)] * is_finished
+    assert settled_greedy([Seen((5, 6), -2.0, True)], limit=limit, config=config) is None, "it ended too early"
 
 
 def test_a_model_leaves_torch_its_threads(tmp_path: Path, model: Transformer) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import signal
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import psutil
@@ -12,9 +15,11 @@ import torch
 from torch_default import DEFAULTS, torch_making
 from yiwen.engines import torch_engine
 from yiwen.engines.torch_engine import TorchEngine
+from yiwen.errors import Stopped
 from yiwen.model.config import ModelConfig
 from yiwen.model.transformer import Transformer
 from yiwen.search.config import SearchConfig
+from yiwen.stop import StopFlag
 from yiwen.text.subword import BOS_ID, EOS_ID, PAD_ID
 
 V = 29
@@ -136,6 +141,35 @@ def test_a_prefix_longer_than_the_length_limit_is_kept_whole(engine: TorchEngine
     config = SearchConfig(beam_size=2, max_len_ratio=0.0, max_len_extra=1)
     (found,) = engine.search([[5]], config=config, prefixes=[[9, 8, 7, 6, 5]])
     assert found[0].ids[:5] == (9, 8, 7, 6, 5)
+
+
+def test_terms_and_prefixes_are_those_of_their_source(engine: TorchEngine) -> None:
+    prefixes, terms = [[4], [10, 12]], [[[9]], [[11, 8]]]
+    config = SearchConfig(beam_size=2)
+    first, second = (h[0].ids for h in engine.search_terms([[5, 6], [7]], terms, config=config, prefixes=prefixes))
+    assert (first[0], second[:2]) == (4, (10, 12))
+    assert 9 in first
+    assert (11, 8) in pairwise(second)
+
+
+def test_a_stop_signal_ends_whatever_is_under_way(engine: TorchEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, config, step = StopFlag(), SearchConfig(beam_size=2), engine._step
+
+    def stopped_meanwhile(*given: Any) -> Any:
+        stop.signum = signal.SIGINT
+        return step(*given)
+
+    monkeypatch.setattr(engine, "_step", stopped_meanwhile)
+    work: list[tuple[str, Callable[[], object]]] = [
+        ("translation", lambda: engine.search_terms([[5]], [[[9, 8]]], config=config, stop=stop)),
+        ("translation", lambda: engine.search_terms([[5]], [[]], config=config, stop=stop)),
+        ("translation", lambda: engine.search([[5]], config=config, stop=stop)),
+        ("scoring", lambda: engine.score([[5]], [[6]], stop=stop)),
+        ("alignment", lambda: engine.attend([[5]], [[6]], stop=stop)),
+    ]
+    for name, act in work:  # the first is stopped at its second step, the others before they begin
+        with pytest.raises(Stopped, match=name):
+            act()
 
 
 def test_samples_are_reproducible_sorted_and_as_many_as_asked_for(

@@ -41,4 +41,5 @@ def test_bias_is_zero_where_allowed_and_leaves_no_weight_where_forbidden(dtype: 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_a_row_that_may_look_nowhere_gives_no_nan(dtype: torch.dtype) -> None:
     bias = attention_bias(torch.zeros(1, 3, dtype=torch.bool), dtype)
-    assert (torch.tensor([[-300.0, 0.0, 300.0]], dtype=dtype) + bias).softmax(dim=-1).isfinite().all()
+    for scores in ([-300.0, 0.0, 300.0], [-300.0, -100.0, -200.0]):
+        assert (torch.tensor([scores], dtype=dtype) + bias).softmax(dim=-1).isfinite().all()

@@ -137,7 +137,7 @@ def test_cross_attention_projects_the_memory_to_its_few_heads() -> None:
 
 
 def test_attention_dropout_is_off_in_evaluation() -> None:
-    attention = SelfAttention(ModelConfig(d_model=24, n_heads=6, attention_dropout=0.5), None)
+    attention = SelfAttention(ModelConfig(d_model=24, n_heads=6, dropout=0.0, attention_dropout=0.5), None)
     x = torch.randn(B, Q, 24)
     assert not torch.equal(attention(x, None), attention(x, None))
     attention.eval()
@@ -217,3 +217,11 @@ def test_on_a_cpu_fused_attention_drops_weights_by_our_own_numbers() -> None:
             found.append(fused_attention(q, k, v, dropout_p=0.5))
     assert torch.equal(*found)
     assert not torch.equal(found[0], fused_attention(q, k, v))
+
+
+def test_elsewhere_the_fused_kernel_drops_as_many_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares: list[float] = []
+    kernel = "torch.nn.functional.scaled_dot_product_attention"
+    monkeypatch.setattr(kernel, lambda *_, attn_mask, dropout_p: shares.append(dropout_p))
+    fused_attention(*(torch.empty(B, H, n, K, device="meta") for n in (Q, M, M)), None, 0.3)
+    assert shares == [0.3]

@@ -154,6 +154,15 @@ def test_a_poor_translation_that_ends_first_does_not_end_the_search() -> None:
     assert found.ids == (3, 2)
 
 
+@pytest.mark.parametrize("min_len", [1, 3, 5])
+def test_a_translation_with_terms_has_the_least_length_too(min_len: int) -> None:
+    model = FakeModel(lambda sentence, ids: torch.tensor([0.01, 0.95, 0.02, 0.01, 0.01]).log())  # would rather end
+    config = SearchConfig(beam_size=2, min_len=min_len)
+    (found,) = constrained_search(model.step, model.start([0]), make_task([9]), config, [(3,)], room=9)
+    assert (len(found.ids), found.is_finished) == (min_len, True)
+    assert 3 in found.ids
+
+
 def test_a_term_that_repeats_its_beginning_is_found_where_it_stands() -> None:
     def table(sentence: int, ids: Ids) -> torch.Tensor:
         wanted = (2, 2, 2, 3, EOS)  # holds (2, 2, 3) from the second token on

@@ -47,6 +47,11 @@ def test_top_p_keeps_the_smallest_likely_set_that_reaches_p() -> None:
     assert truncated(top_p=0.01) == [0, 1, 0, 0, 0]  # never nothing
 
 
+def test_a_set_that_holds_p_exactly_needs_no_further_token() -> None:
+    halves = torch.tensor([[0.25, 0.5, 0.25]]).log()
+    assert truncated_probs(halves, SearchConfig(sampling=True, top_p=0.5)).tolist() == [[0, 1, 0]]
+
+
 def test_temperature_comes_first_then_top_k_then_top_p() -> None:
     # Squares 0.16, 0.09, 0.0225 ... ; of the best three, renormalised 0.587, 0.330, 0.083: 0.9 needs two.
     assert truncated(temperature=0.5, top_k=3, top_p=0.9) == pytest.approx([0, 0.64, 0, 0.36, 0])

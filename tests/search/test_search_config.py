@@ -96,6 +96,27 @@ def test_a_change_that_would_do_nothing_is_refused(config: SearchConfig, changes
     assert config.changed(**dict.fromkeys(changes), seed=7) == replace(config, seed=7)
 
 
+def test_zero_and_no_are_given_too() -> None:
+    config = SearchConfig(sampling=True, length_penalty=0.5)
+    changed = config.changed(length_penalty=0.0, min_len=0, sampling=False)
+    assert changed == SearchConfig(length_penalty=0.0, min_len=0, sampling=False)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "min_len", "room", "limit"),
+    [([], 0, 99, 4), ([5] * 3, 7, 99, 7), ([5] * 7, 3, 99, 7), ([5] * 2, 3, 99, 4), ([5] * 7, 7, 5, 5)],
+)
+def test_a_prefix_and_the_least_length_go_before_the_limit_and_room_before_all(
+    prefix: list[int], min_len: int, room: int, limit: int
+) -> None:
+    config = SearchConfig(max_len_ratio=0.3, max_len_extra=1, min_len=min_len)
+    assert config.limits([[7] * 13], [prefix], room=room) == [limit]  # 0.3 x 13 = 3.9: three, and one
+
+
+def test_all_candidates_may_be_asked_for() -> None:
+    assert SearchConfig(mbr=5, n_best=5).n_best == 5
+
+
 def test_no_exponent_is_what_no_penalty_has() -> None:
     assert SearchConfig(penalty="none").changed(length_penalty=0.0).penalty == "none"
 

@@ -69,6 +69,14 @@ def test_no_sentence_sees_another(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not torch.isclose(changed[:, 3:], states[:, 3:]).all(dim=2).any()
 
 
+def test_the_kernel_is_told_the_longest_of_each_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", one_by_one)  # refuses one that is longer
+    for n_queries, n_keys in ((3, 131), (131, 3)):
+        both = [Packing.of(torch.ones(1, n, dtype=torch.bool)) for n in (n_queries, n_keys)]
+        q, k, v = (torch.ones(1, 2, len(each.places), 5) for each in (*both, both[1]))
+        assert packed_attention(q, k, v, Packed(*both)).shape == q.shape
+
+
 @pytest.mark.parametrize("is_packed", [False, True])
 @pytest.mark.parametrize("rdrop", [0.0, 3.0])
 def test_no_pass_asks_a_device_for_a_value(monkeypatch: pytest.MonkeyPatch, is_packed: bool, rdrop: float) -> None:

@@ -57,6 +57,11 @@ def test_a_very_small_singular_value_stays_smaller(small: float, found: float) -
     assert orthogonal(matrix[None])[0, 1, 1].item() == pytest.approx(found, rel=0.01)
 
 
+def test_the_size_of_a_gradient_changes_nothing() -> None:
+    matrices = torch.randn(2, 3, 7, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    torch.testing.assert_close(orthogonal(1e-6 * matrices), orthogonal(matrices))
+
+
 def test_a_matrix_without_gradient_stays() -> None:
     matrices = parameters()
     give_gradients(matrices, 1)

@@ -81,6 +81,8 @@ def test_the_matrices_are_dealt_out_among_the_shards() -> None:
     assert {id(parameter) for parameter in dealt} == {id(p) for p in whole.param_groups[0]["params"]}
     sizes = [len(muon.param_groups[0]["params"]) for muon in muons]
     assert max(sizes) - min(sizes) <= 1
+    *each_alone, _ = build_optimizers(model, replace(SMALL, optimizer="muon"), replace(CPU, shards=97))
+    assert len(each_alone) == len(dealt)
 
 
 def test_one_step_of_adam_by_hand() -> None:
