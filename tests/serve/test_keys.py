@@ -8,6 +8,7 @@ import re
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -549,7 +550,7 @@ def test_in_postgresql_tables_are_made_by_one_at_a_time_and_nobody_waits_for_eve
 
     def note(*args: Any) -> tuple[str, Any]:
         said.append(args[2])
-        return ("SELECT 1", ()) if re.match("SET|SELECT pg_", args[2]) else args[2:4]
+        return ("SELECT 1", ()) if re.match("SET|SELECT pg_|LOCK", args[2]) else args[2:4]
 
     engine = create_engine(f"sqlite:///{tmp_path}/keys.sqlite")
     engine.dialect.name = "postgresql"
@@ -561,6 +562,10 @@ def test_in_postgresql_tables_are_made_by_one_at_a_time_and_nobody_waits_for_eve
     assert lock < table
     assert store.all_keys() == []
     assert said[-2].startswith("SET LOCAL"), "in each transaction"
+    store.add_glossary(owner="a", most=1, name="n", source_lang="en", target_lang="de", entries="a\tb")
+    assert [said[-2], said[-1][:6]] == ["LOCK TABLE yiwen_glossaries IN EXCLUSIVE MODE", "INSERT"], (
+        "or two count as one"
+    )
     engine.dispose()
 
 
@@ -736,10 +741,65 @@ def test_what_is_counted_while_usage_is_written_is_not_lost(store: Store) -> Non
     assert (store.used(ANYBODY), store.n_unwritten) == (12, 7)
 
 
-def test_keys_are_listed_oldest_first(store: Store) -> None:
+def test_what_is_being_written_is_not_counted_twice(store: Store) -> None:
+    used: list[int] = []
+    looking = threading.Thread(target=lambda: used.append(store.used(ANYBODY)))
+
+    class Watched(Counter[tuple[str, str]]):
+        def subtract(self, *written: Any) -> None:
+            if looking.ident is None:
+                looking.start()
+                looking.join(0.1)  # who looks now has to wait
+            super().subtract(*written)
+
+    store.charge(ANYBODY, 5)
+    store._unwritten = Watched(store._unwritten)
+    store.sync()
+    looking.join()
+    assert used == [5]
+
+
+def test_the_last_characters_of_a_quota_go_to_one_of_two_who_ask_at_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paid: list[str] = []
+
+    def charge() -> None:
+        paid.append(store.charge("a", 7, limit=10))
+
+    second, used = threading.Thread(target=charge), store.used
+
+    def used_while_another_asks(key_id: str) -> int:
+        n_used = used(key_id)
+        if second.ident is None:
+            second.start()
+            second.join(0.1)  # has to wait for the first
+        return n_used
+
+    monkeypatch.setattr(store, "used", used_while_another_asks)
+    charge()
+    second.join()
+    assert (sorted(map(bool, paid)), used("a")) == ([False, True], 7)
+
+
+def test_keys_and_glossaries_are_listed_oldest_first(store: Store) -> None:
     for name in "gdabfce":
         store.create_key(name, **UNLIMITED)
+        store.add_glossary(owner="a", most=9, name=name, source_lang="en", target_lang="de", entries="a\tb")
     assert [key.name for key in store.all_keys()] == [*"gdabfce"]
+    assert [glossary.name for glossary in store.glossaries("a")] == [*"gdabfce"]
+
+
+def test_a_glossary_is_read_and_removed_by_its_owner_alone(store: Store) -> None:
+    pair = {"source_lang": "en", "target_lang": "de", "entries": "a\tb"}
+    kept, gone = (store.add_glossary(owner="a", most=2, name=name, **pair) for name in ("kept", "gone"))
+    assert kept is not None
+    assert gone is not None
+    assert [each.entries for each in store.glossaries("a", kept.id)] == ["a\tb"]
+    assert store.glossaries("b", kept.id) == []
+    store.remove_glossary("b", kept.id)
+    store.remove_glossary("a", gone.id)
+    assert [each.id for each in store.glossaries("a")] == [kept.id]
 
 
 def test_only_the_hash_of_a_key_is_kept(store: Store, tmp_path: Path) -> None:
