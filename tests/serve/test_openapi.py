@@ -45,6 +45,7 @@ def test_every_endpoint_is_described_with_an_example_of_both_sides(document: Any
         assert endpoint.status == 204 or all("example" in content for content in done["content"].values())
         if endpoint.method == "POST":
             assert operation["requestBody"]["required"]
+            assert (*operation["requestBody"]["content"],) == endpoint.takes
             for content in operation["requestBody"]["content"].values():
                 assert content["example"]
         assert all(p["required"] for p in operation["parameters"] if p["in"] == "path")
@@ -59,6 +60,8 @@ def test_every_endpoint_is_described_with_an_example_of_both_sides(document: Any
 def test_what_is_open_to_everybody_is_described_so_and_nothing_else(document: Any) -> None:
     operations = [(path, operation) for path, methods in document["paths"].items() for operation in methods.values()]
     without_key = {path for path, operation in operations if operation["security"] == []}
+    rest = [operation["security"] for path, operation in operations if path not in without_key]
+    assert all(each == [{"key": []}, {}] for each in rest), "a key, or none where a service asks for none"
     assert without_key == {"/v1/languages", "/languages", "/frontend/settings", "/download_file/{id}"}
     assert document["components"]["securitySchemes"].keys() == {"key"}
 
@@ -77,6 +80,7 @@ def test_every_list_says_what_it_holds(document: Any) -> None:
     found = [*lists(document["paths"]), *lists(document["components"])]
     assert len(found) > 20
     assert all("items" in each or "prefixItems" in each for each in found)
+    assert [each.get("items") for each in found].count({}) == 2, "flags, of which the examples have none"
 
 
 def test_every_refusal_that_the_manual_lists_is_described(document: Any) -> None:

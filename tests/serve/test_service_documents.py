@@ -23,6 +23,7 @@ from yiwen.errors import CheckpointError, DataError
 from yiwen.serve import jobs
 from yiwen.serve.batcher import Overloaded
 from yiwen.serve.errors import ApiError
+from yiwen.stop import StopFlag
 from yiwen.translator import Translation, Translator
 
 PAGE = b'<html lang="en"><p>Deti <b>gedi</b> bapu.</p><p translate="no">Kabe</p></html>\r\n'
@@ -524,9 +525,11 @@ def test_a_document_that_is_still_in_work_says_how_far_it_is_and_is_not_handed_o
 
 
 def test_who_gives_a_document_up_leaves_nothing_of_it(
-    exported_bundle: Path, tmp_path: Path, held: threading.Event
+    exported_bundle: Path, tmp_path: Path, held: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service = service_of(tmp_path, exported_bundle)
+    service, told = service_of(tmp_path, exported_bundle), list[StopFlag]()
+    (engine,) = service.pairs.engines
+    monkeypatch.setattr(engine, "drop", told.append)
     with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         ids = [post(http).json()["id"] for _ in range(3)]
         first, second, waiting = (service.jobs._jobs[job_id] for job_id in ids)
@@ -535,6 +538,7 @@ def test_who_gives_a_document_up_leaves_nothing_of_it(
         assert (waiting.status, waiting.data) == ("queued", b"Deti.")
         assert http.delete(f"/v1/documents/{ids[2]}").status_code == 200
         assert (waiting.data, waiting.finished.is_set()) == (b"", True)
+        assert (bool(waiting.stop), told) == (True, [waiting.stop]), "or its texts wait on"
         held.set()
 
 
