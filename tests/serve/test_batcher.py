@@ -246,6 +246,18 @@ def test_a_batch_holds_no_more_than_its_budget_of_padded_tokens() -> None:
     assert sum(len(batch) for batch in batches) / len(batches) > 5
 
 
+def test_who_wants_scores_gets_them_beside_others_who_want_none() -> None:
+    engine = Echo(replicas=1)
+    callers = shared(engine)
+    with ThreadPoolExecutor(5) as pool:
+        held(engine, callers, pool)
+        asked = [pool.submit(callers.search, [(7, n)], config=GREEDY, with_scores=n % 2 == 1) for n in range(4)]
+        wait_for(lambda: callers.n_tokens == 4 * 2)
+        engine.may_go.set()
+    assert [math.isnan(each.result()[0][0].score) for each in asked] == [True, False, True, False]
+    callers.close()
+
+
 @pytest.mark.parametrize(
     ("first", "second", "batches"),
     [
@@ -470,6 +482,8 @@ def test_the_cache_forgets_the_least_recently_used_and_keeps_its_bound() -> None
         assert cache.get(0) == found, "used all the time, so it stays"
     assert [cache.get(key) for key in (1, 2, 30)] == [None, None, None]
     assert cache.get(49) == found
+    cache.put("long", found * 24, n_ids=3)
+    assert (cache.get("long"), cache.n_bytes <= 10_000) == (found * 24, True), "in the place of several"
     once, twice = Cache(10_000), Cache(10_000)
     for each in (once, twice, twice):
         each.put(1, found, n_ids=3)
