@@ -342,9 +342,10 @@ def test_a_service_without_documents_says_so(serve: Callable[..., str]) -> None:
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_document_that_fails_costs_nothing(
-    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_document_that_fails_costs_nothing_and_is_found_in_the_log(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO", "yiwen.serve")
     service = service_of(tmp_path, exported_bundle)
     with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         assert sent(http, b"Deti gedi.")["status"] == "done"
@@ -352,6 +353,9 @@ def test_a_document_that_fails_costs_nothing(
         monkeypatch.setattr("yiwen.serve.pairs.Way.translate", lambda *args, **options: 1 / 0)
         assert sent(http, b"Deti gedi.")["error"] == "something failed here; the log of the service says where"
         assert service.store.used("") == len("Deti gedi.")
+    logged = [vars(record) for record in caplog.records]
+    (failed,) = (each["request_id"] for each in logged if each["message"] == "failed")
+    assert failed in [each["request_id"] for each in logged if each.get("path") == "/v1/documents"]
 
 
 def test_a_document_that_is_given_up_while_it_is_put_together_costs_nothing(
@@ -533,6 +537,7 @@ def test_who_gives_a_document_up_leaves_nothing_of_it(
     with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         ids = [post(http).json()["id"] for _ in range(3)]
         first, second, waiting = (service.jobs._jobs[job_id] for job_id in ids)
+        assert len({first.secret, second.secret, waiting.secret, *ids}) == 6, "of none can another be guessed"
         while not first.status == second.status == "translating":
             time.sleep(0.01)
         assert (waiting.status, waiting.data) == ("queued", b"Deti.")
