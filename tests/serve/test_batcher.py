@@ -378,27 +378,36 @@ def test_more_tokens_than_the_queue_holds_are_refused_but_never_on_an_empty_queu
     assert callers.n_tokens == 0
 
 
-def test_a_call_that_was_refused_or_given_up_is_not_kept_in_memory() -> None:
+def test_a_call_that_was_refused_or_given_up_is_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, stop = Echo(replicas=1), StopFlag()
     callers = shared(engine, max_tokens=10)
+    calls: list[weakref.ref[Any]] = []
+    own = batcher._Call
+
+    def noted(**fields: Any) -> Any:
+        call = own(**fields)
+        calls.append(weakref.ref(call))
+        return call
+
+    monkeypatch.setattr(batcher, "_Call", noted)
     with ThreadPoolExecutor(3) as pool:
         held(engine, callers, pool)
         pool.submit(callers.search, [(1, 2, 3)], config=GREEDY)
-        given_up = pool.submit(callers.search, [(1, 2, 777, 4)], config=GREEDY, stop=stop)
-        wait_for(lambda: callers.n_tokens == 3 + 4)
+        wait_for(lambda: callers.n_tokens == 3)
         gc.disable()  # what holds itself stays
         try:
+            given_up = pool.submit(callers.search, [(1, 2, 3, 4)], config=GREEDY, stop=stop)
+            wait_for(lambda: callers.n_tokens == 3 + 4)
             with suppress(Overloaded):
-                callers.search([(1, 2, 777, 5)], config=GREEDY)
+                callers.search([(1, 2, 3, 4)], config=GREEDY)
             stop.signum = 15
             callers.drop(stop)
-            wait([given_up], timeout=60)
-            kept = [each.ids for each in gc.get_objects() if isinstance(each, batcher._Seat)]
+            assert isinstance(given_up.exception(60), Stopped)
+            del given_up  # whose traceback leads to the call
+            wait_for(lambda: [call() is None for call in calls] == [False, False, True, True])
         finally:
             gc.enable()
             engine.may_go.set()
-    assert (1, 2, 3) in kept
-    assert not [ids for ids in kept if 777 in ids]
     callers.close()
 
 
