@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +24,7 @@ from yiwen.engines.engine import Ids
 from yiwen.errors import Stopped
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
+from yiwen.serve import batcher
 from yiwen.serve.batcher import Cache, Overloaded, SharedEngine
 from yiwen.stop import StopFlag
 from yiwen.translator import Translation, Translator
@@ -92,7 +93,8 @@ class Echo:
             raise ValueError("poison")
         score = float(config.beam_size) if with_scores else math.nan
         begun = zip(prefixes or [()] * len(sources), sources, strict=True)
-        return [[Hypothesis((*prefix, *ids), score, score, is_finished=True)] for prefix, ids in begun]
+        found = [Hypothesis((*prefix, *ids), score, score, is_finished=True) for prefix, ids in begun]
+        return [[best] * config.n_best for best in found]
 
     def score(self, sources: Sequence[Ids], targets: Sequence[Ids], *, stop: StopFlag | None = None) -> Any:
         return [[0.0] * len(ids) for ids in targets]
@@ -144,6 +146,7 @@ def test_64_callers_get_their_own_sentences_and_nobody_elses() -> None:
     assert wrong == 0
     assert n_sentences > size(15_000, long=100_000)
     assert len(engine.batches) < n_sentences / 2, "sentences of different callers travel together"
+    assert callers._open == set(), "nothing is kept of those who have their answers"
     callers.close()
 
 
@@ -202,8 +205,10 @@ def test_a_short_text_overtakes_a_book_that_came_before() -> None:
         ([(0.0, 60, 10, GREEDY), (0.11, 1, 1, GREEDY), (0.13, 2, 1, BEAM)], [1, 60, 2]),
         # A sentence a batch, which takes a second: by then the turn of whoever waited has come.
         ([(0.0, 350, 3, BEAM), (0.2, 351, 1, BEAM)], [350, 351, 350, 350]),
+        # Two batches of 33, which take a second each: the 33 sentences of the first have taken one second, not 33.
+        ([(0.0, 60, 66, GREEDY), (0.3, 350, 30, BEAM)], [60, 60, *[350] * 30]),
     ],
-    ids=["who comes long after", "who waited while it was computed"],
+    ids=["who comes long after", "who waited while it was computed", "who has many sentences in a batch"],
 )
 def test_a_book_lets_others_go_first_but_not_for_ever(
     asked: list[tuple[float, int, int, SearchConfig]], order: list[int], monkeypatch: pytest.MonkeyPatch
@@ -241,6 +246,53 @@ def test_a_batch_holds_no_more_than_its_budget_of_padded_tokens() -> None:
     assert sum(len(batch) for batch in batches) / len(batches) > 5
 
 
+def test_who_wants_scores_gets_them_beside_others_who_want_none() -> None:
+    engine = Echo(replicas=1)
+    callers = shared(engine)
+    with ThreadPoolExecutor(5) as pool:
+        held(engine, callers, pool)
+        asked = [pool.submit(callers.search, [(7, n)], config=GREEDY, with_scores=n % 2 == 1) for n in range(4)]
+        wait_for(lambda: callers.n_tokens == 4 * 2)
+        engine.may_go.set()
+    assert [math.isnan(each.result()[0][0].score) for each in asked] == [True, False, True, False]
+    callers.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "batches"),
+    [
+        ([20], [41, 40, 3], [[20, 40, 3], [41]]),  # twice as long, no more; a shorter one may still fit
+        ([3], [17, 16, 1], [[3, 16, 1], [17]]),
+    ],
+)
+def test_a_sentence_does_not_wait_for_one_that_is_more_than_twice_as_long(
+    first: list[int], second: list[int], batches: list[list[int]]
+) -> None:
+    engine = Echo(replicas=1)
+    callers = shared(engine)
+    with ThreadPoolExecutor(3) as pool:
+        held(engine, callers, pool)
+        n_tokens = 0
+        for lengths in (first, second):
+            pool.submit(callers.search, [tuple(range(length)) for length in lengths], config=GREEDY)
+            n_tokens += sum(lengths)
+            wait_for(lambda n_tokens=n_tokens: callers.n_tokens == n_tokens)
+        engine.may_go.set()
+    assert [[*map(len, batch)] for batch in engine.batches[1:]] == batches
+    callers.close()
+
+
+def test_a_long_text_is_worked_on_by_all_replicas() -> None:
+    engine = Echo(replicas=3)
+    callers = shared(engine)
+    engine.may_go.clear()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(callers.search, [tuple(range(1500))] * 3, config=GREEDY)  # two are too many for a batch
+        wait_for(lambda: len(engine.batches) == 3)
+        engine.may_go.set()
+    callers.close()
+
+
 def test_a_sentence_that_is_longer_than_any_batch_rides_alone() -> None:
     engine = Echo(replicas=1)
     callers = shared(engine)
@@ -256,7 +308,8 @@ def test_a_sentence_that_is_longer_than_any_batch_rides_alone() -> None:
     callers.close()
 
 
-def test_what_a_caller_who_left_waited_for_never_begins() -> None:
+def test_what_a_caller_who_left_waited_for_never_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batcher, "_POLL_S", 90.0)  # they are woken, and need not look
     engine = Echo(replicas=1)
     callers = shared(engine)
     n_callers, stops = size(200, long=2000), []
@@ -282,6 +335,21 @@ def test_what_a_caller_who_left_waited_for_never_begins() -> None:
     assert begun == []
 
 
+def test_who_leaves_without_a_word_is_missed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batcher, "_POLL_S", 0.01)
+    engine, stop = Echo(replicas=1), StopFlag()
+    callers = shared(engine)
+    with ThreadPoolExecutor(2) as pool:
+        held(engine, callers, pool)
+        left = pool.submit(callers.search, [(7, 7)], config=GREEDY, stop=stop)
+        wait_for(lambda: callers.n_tokens == 2)
+        stop.signum = 15
+        with pytest.raises(Stopped, match="the caller has left"):
+            left.result(60)
+        engine.may_go.set()
+    callers.close()
+
+
 def test_nothing_begins_for_a_caller_who_left_between_two_searches() -> None:
     engine, stop = Echo(), StopFlag()
     callers = shared(engine)
@@ -303,8 +371,44 @@ def test_more_tokens_than_the_queue_holds_are_refused_but_never_on_an_empty_queu
         wait_for(lambda: callers.n_tokens == 8)
         with pytest.raises(Overloaded, match="8 tokens wait, 3 more exceed 10; ask later"):
             callers.search([(1, 2, 3)], config=GREEDY)
+        filling = pool.submit(callers.search, [(1, 2)], config=GREEDY)
+        wait_for(lambda: callers.n_tokens == 10 or filling.done())
         engine.may_go.set()
+    assert len(filling.result()) == 1, "it holds as many as it may"
     assert callers.n_tokens == 0
+
+
+def test_a_call_that_was_refused_or_given_up_is_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, stop = Echo(replicas=1), StopFlag()
+    callers = shared(engine, max_tokens=10)
+    calls: list[weakref.ref[Any]] = []
+    own = batcher._Call
+
+    def noted(**fields: Any) -> Any:
+        call = own(**fields)
+        calls.append(weakref.ref(call))
+        return call
+
+    monkeypatch.setattr(batcher, "_Call", noted)
+    with ThreadPoolExecutor(3) as pool:
+        held(engine, callers, pool)
+        pool.submit(callers.search, [(1, 2, 3)], config=GREEDY)
+        wait_for(lambda: callers.n_tokens == 3)
+        gc.disable()  # what holds itself stays
+        try:
+            given_up = pool.submit(callers.search, [(1, 2, 3, 4)], config=GREEDY, stop=stop)
+            wait_for(lambda: callers.n_tokens == 3 + 4)
+            with suppress(Overloaded):
+                callers.search([(1, 2, 3, 4)], config=GREEDY)
+            stop.signum = 15
+            callers.drop(stop)
+            assert isinstance(given_up.exception(60), Stopped)
+            del given_up  # whose traceback leads to the call
+            wait_for(lambda: [call() is None for call in calls] == [False, False, True, True])
+        finally:
+            gc.enable()
+            engine.may_go.set()
+    callers.close()
 
 
 def test_one_callers_fault_is_nobody_elses() -> None:
@@ -330,14 +434,23 @@ def test_a_sentence_asked_for_again_is_remembered_with_its_rules() -> None:
     first = callers.search([(1, 2), (3,)], config=GREEDY)
     assert callers.search([(3,), (1, 2)], config=GREEDY) == first[::-1]
     assert len(engine.batches) == 1
-    assert callers.search([(3,)], config=BEAM)[0][0].score == 3.0, "other rules are another question"
+    (beam,) = callers.search([(3,)], config=BEAM)
+    assert [each.score for each in beam] == [3.0, 3.0], "other rules are another question"
     assert callers.search([(3,)], config=GREEDY, prefixes=[(5,)])[0][0].ids == (5, 3), "and so is a prefix"
     assert len(engine.batches) == 3
     assert next(hits) == 2
+    assert callers.search([(3,)], config=BEAM) == [beam], "with all that was found"
     for with_scores in (False, True, False, True):
         scored = callers.search([(4,)], config=GREEDY, with_scores=with_scores)[0][0].score
         assert scored == 1.0 if with_scores else math.isnan(scored)
     assert len(engine.batches) == 5, "with scores is yet another"
+    n_bytes = []
+    for ids, prefix in (((7, 8, 9), ()), ((7,), (8, 9))):
+        before = cache.n_bytes
+        callers.search([ids], config=GREEDY, prefixes=[prefix])
+        n_bytes.append(cache.n_bytes - before)
+    assert n_bytes[0] == n_bytes[1], "a prefix takes as much memory"
+    assert callers.search([(7,)], config=GREEDY)[0][0].ids == (7,), "without its prefix it was never asked for"
 
 
 def test_a_sentence_keeps_its_own_prefix_beside_others_that_have_none() -> None:
@@ -378,6 +491,8 @@ def test_the_cache_forgets_the_least_recently_used_and_keeps_its_bound() -> None
         assert cache.get(0) == found, "used all the time, so it stays"
     assert [cache.get(key) for key in (1, 2, 30)] == [None, None, None]
     assert cache.get(49) == found
+    cache.put("long", found * 24, n_ids=3)
+    assert (cache.get("long"), cache.n_bytes <= 10_000) == (found * 24, True), "in the place of several"
     once, twice = Cache(10_000), Cache(10_000)
     for each in (once, twice, twice):
         each.put(1, found, n_ids=3)

@@ -419,7 +419,10 @@ def test_of_an_exception_its_kind_and_place_are_logged_and_not_what_it_says() ->
         fail(11)
     except ValueError:
         raised = sys.exc_info()
-    line = JsonLines().format(logging.LogRecord("yiwen.serve", logging.ERROR, __file__, 1, "failed", (), raised))
+    record = logging.LogRecord("yiwen.serve", logging.ERROR, __file__, 1, "failed", (), raised)
+    record.created = 1.8e9
+    line = JsonLines().format(record)
+    assert line.startswith('{"time":"2027-01-15T08:00:00.000+00:00","level":"error","event":"failed",')
     assert "Geheimnis" not in line
     assert json.loads(line)["exception"] == "ValueError"
     *_, (place, _) = traceback.walk_tb(raised[2])

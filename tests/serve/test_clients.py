@@ -321,6 +321,7 @@ def test_html_is_translated_as_well_where_alternatives_are_asked_for_which_it_ha
 
     def noted_and_translated(way: Way, texts: Sequence[str], **options: Any) -> list[Translation]:
         searches.append(options["search"])
+        assert not options["with_scores"], "nobody sees them, and they take their time"
         return translate(way, texts, **options)
 
     monkeypatch.setattr(Way, "translate", noted_and_translated)

@@ -8,6 +8,7 @@ import re
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -197,7 +198,7 @@ def test_a_clock_that_is_set_back_keeps_nobody_out(
             service.admit(None, address, is_work=True)
 
     ask_twice()
-    wall, steady = wall - 3600, steady + 30
+    wall, steady = wall - 3600, steady + 30.25  # 29.75 are left, and who came after 29 would be too early
     ask_twice()
     with pytest.raises(ApiError, match="more than 4 requests a minute; wait 30 s"):
         ask_twice()
@@ -253,6 +254,16 @@ def test_rates_hold_for_a_key_and_for_an_address(exported_bundle: Path, tmp_path
         guesses = [ask(address, request(T, BODY, authorization=f"Bearer {n}")).status for n in range(3)]
         assert guesses == [429] * 3, "guessing keys counts for the address"
         assert ask(address, request("/live", method="GET")).status == 200
+
+
+def test_two_keys_of_one_name_have_a_rate_each_wherever_they_are_used(exported_bundle: Path, tmp_path: Path) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    one, other = (make(service, requests=1) for _ in range(2))
+    for secret in (one, other):
+        service.admit(secret, "a", is_work=True)
+    with pytest.raises(ApiError, match="more than 1 requests a minute"):
+        service.admit(one, "b", is_work=True)
+    service.close()
 
 
 def test_keys_cannot_be_guessed_by_what_costs_no_work_either(exported_bundle: Path, tmp_path: Path) -> None:
@@ -557,7 +568,7 @@ def test_in_postgresql_tables_are_made_by_one_at_a_time_and_nobody_waits_for_eve
 
     def note(*args: Any) -> tuple[str, Any]:
         said.append(args[2])
-        return ("SELECT 1", ()) if re.match("SET|SELECT pg_", args[2]) else args[2:4]
+        return ("SELECT 1", ()) if re.match("SET|SELECT pg_|LOCK", args[2]) else args[2:4]
 
     engine = create_engine(f"sqlite:///{tmp_path}/keys.sqlite")
     engine.dialect.name = "postgresql"
@@ -569,6 +580,10 @@ def test_in_postgresql_tables_are_made_by_one_at_a_time_and_nobody_waits_for_eve
     assert lock < table
     assert store.all_keys() == []
     assert said[-2].startswith("SET LOCAL"), "in each transaction"
+    store.add_glossary(owner="a", most=1, name="n", source_lang="en", target_lang="de", entries="a\tb")
+    assert [said[-2], said[-1][:6]] == ["LOCK TABLE yiwen_glossaries IN EXCLUSIVE MODE", "INSERT"], (
+        "or two count as one"
+    )
     engine.dispose()
 
 
@@ -744,10 +759,65 @@ def test_what_is_counted_while_usage_is_written_is_not_lost(store: Store) -> Non
     assert (store.used(ANYBODY), store.n_unwritten) == (12, 7)
 
 
-def test_keys_are_listed_oldest_first(store: Store) -> None:
+def test_what_is_being_written_is_not_counted_twice(store: Store) -> None:
+    used: list[int] = []
+    looking = threading.Thread(target=lambda: used.append(store.used(ANYBODY)))
+
+    class Watched(Counter[tuple[str, str]]):
+        def subtract(self, *written: Any) -> None:
+            if looking.ident is None:
+                looking.start()
+                looking.join(0.1)  # who looks now has to wait
+            super().subtract(*written)
+
+    store.charge(ANYBODY, 5)
+    store._unwritten = Watched(store._unwritten)
+    store.sync()
+    looking.join()
+    assert used == [5]
+
+
+def test_the_last_characters_of_a_quota_go_to_one_of_two_who_ask_at_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paid: list[str] = []
+
+    def charge() -> None:
+        paid.append(store.charge("a", 7, limit=10))
+
+    second, used = threading.Thread(target=charge), store.used
+
+    def used_while_another_asks(key_id: str) -> int:
+        n_used = used(key_id)
+        if second.ident is None:
+            second.start()
+            second.join(0.1)  # has to wait for the first
+        return n_used
+
+    monkeypatch.setattr(store, "used", used_while_another_asks)
+    charge()
+    second.join()
+    assert (sorted(map(bool, paid)), used("a")) == ([False, True], 7)
+
+
+def test_keys_and_glossaries_are_listed_oldest_first(store: Store) -> None:
     for name in "gdabfce":
         store.create_key(name, **UNLIMITED)
+        store.add_glossary(owner="a", most=9, name=name, source_lang="en", target_lang="de", entries="a\tb")
     assert [key.name for key in store.all_keys()] == [*"gdabfce"]
+    assert [glossary.name for glossary in store.glossaries("a")] == [*"gdabfce"]
+
+
+def test_a_glossary_is_read_and_removed_by_its_owner_alone(store: Store) -> None:
+    pair = {"source_lang": "en", "target_lang": "de", "entries": "a\tb"}
+    kept, gone = (store.add_glossary(owner="a", most=2, name=name, **pair) for name in ("kept", "gone"))
+    assert kept is not None
+    assert gone is not None
+    assert [each.entries for each in store.glossaries("a", kept.id)] == ["a\tb"]
+    assert store.glossaries("b", kept.id) == []
+    store.remove_glossary("b", kept.id)
+    store.remove_glossary("a", gone.id)
+    assert [each.id for each in store.glossaries("a")] == [kept.id]
 
 
 def test_only_the_hash_of_a_key_is_kept(store: Store, tmp_path: Path) -> None:
@@ -875,7 +945,7 @@ def test_limits_that_no_key_can_have_are_refused(store: Store, limits: tuple[int
         store.create_key("a", characters_per_month=limits[0], requests_per_minute=limits[1])
 
 
-@pytest.mark.parametrize("name", ["n" * 201, "two\nlines", "a\ttab", "a\u2028b", "half \ud800"])
+@pytest.mark.parametrize("name", ["n" * 201, "two\nlines", "two\x85lines", "a\ttab", "a\u2028b", "half \ud800"])
 def test_names_that_no_list_or_database_takes_are_refused(store: Store, name: str) -> None:
     with pytest.raises(ConfigError, match=r"a key cannot be named '.*' \(\d+ characters\); give a name of one line"):
         store.create_key(name, **UNLIMITED)

@@ -18,6 +18,7 @@ from wire import ask, request
 
 from campaign import noted, size
 from yiwen.serve.app import ENDPOINTS
+from yiwen.serve.errors import ApiError
 from yiwen.serve.openapi import describe
 
 SHAPE: Any = [content_type_conformance, response_schema_conformance]
@@ -43,8 +44,11 @@ def test_every_endpoint_is_described_with_an_example_of_both_sides(document: Any
         done = operation["responses"][str(endpoint.status)]
         assert endpoint.status == 204 or all("example" in content for content in done["content"].values())
         if endpoint.method == "POST":
+            assert operation["requestBody"]["required"]
+            assert (*operation["requestBody"]["content"],) == endpoint.takes
             for content in operation["requestBody"]["content"].values():
                 assert content["example"]
+        assert all(p["required"] for p in operation["parameters"] if p["in"] == "path")
         assert {f"{{{p['name']}}}" for p in operation["parameters"] if p["in"] == "path"} == set(
             re.findall(r"\{\w+\}", endpoint.path)
         )
@@ -56,6 +60,8 @@ def test_every_endpoint_is_described_with_an_example_of_both_sides(document: Any
 def test_what_is_open_to_everybody_is_described_so_and_nothing_else(document: Any) -> None:
     operations = [(path, operation) for path, methods in document["paths"].items() for operation in methods.values()]
     without_key = {path for path, operation in operations if operation["security"] == []}
+    rest = [operation["security"] for path, operation in operations if path not in without_key]
+    assert all(each == [{"key": []}, {}] for each in rest), "a key, or none where a service asks for none"
     assert without_key == {"/v1/languages", "/languages", "/frontend/settings", "/download_file/{id}"}
     assert document["components"]["securitySchemes"].keys() == {"key"}
 
@@ -74,6 +80,7 @@ def test_every_list_says_what_it_holds(document: Any) -> None:
     found = [*lists(document["paths"]), *lists(document["components"])]
     assert len(found) > 20
     assert all("items" in each or "prefixItems" in each for each in found)
+    assert [each.get("items") for each in found].count({}) == 2, "flags, of which the examples have none"
 
 
 def test_every_refusal_that_the_manual_lists_is_described(document: Any) -> None:
@@ -83,6 +90,19 @@ def test_every_refusal_that_the_manual_lists_is_described(document: Any) -> None
     for path in document["paths"].values():
         for operation in path.values():
             assert listed <= operation["responses"].keys()
+
+
+def test_a_refusal_is_described_as_the_clients_of_an_api_read_it(document: Any) -> None:
+    for endpoint in ENDPOINTS:
+        refusal = document["paths"][endpoint.path][endpoint.method.lower()]["responses"]["400"]
+        shown = refusal["content"]["application/json"]["example"]
+        refused = endpoint.dialect.refused(ApiError(400, "invalid", "a"))
+        assert {name: type(part) for name, part in shown.items()} == {n: type(part) for n, part in refused.items()}
+
+
+def test_what_a_get_takes_stands_in_its_query(document: Any) -> None:
+    (parameter,) = document["paths"]["/v2/languages"]["get"]["parameters"]
+    assert (parameter["name"], parameter["in"], parameter["schema"]["enum"]) == ("type", "query", ["source", "target"])
 
 
 def test_every_example_is_a_request_that_is_understood(address: str, document: Any) -> None:

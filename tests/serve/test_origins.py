@@ -43,6 +43,9 @@ def test_pages_of_other_sites_may_not_ask(origin: str, address: str) -> None:
 def test_the_services_own_page_may_ask(address: str) -> None:
     host = address.removeprefix("http://")
     assert ask(address, request(T, BODY, host=host, origin=address)).status == 200
+    assert ask(address, request(T, BODY, host=host, origin=f"http://evil-{host}")).status == 403, (
+        "no other that ends so"
+    )
 
 
 def test_a_port_that_browsers_leave_out_may_stand_in_the_name(serve: Callable[..., str]) -> None:

@@ -438,6 +438,21 @@ def test_a_long_text_comes_sentence_by_sentence_and_is_the_same(
         assert line["text"] == whole["text"][slice(*sentence["target"])]
 
 
+def test_the_pieces_of_a_stream_grow_from_one_sentence_to_sixteen(
+    service: tuple[Service, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first is there at once, and those of a long text ride together."""
+    sizes: list[int] = []
+
+    def translate(way: Way, texts: Sequence[str], **options: Any) -> list[Translation]:
+        sizes.append(len(texts))
+        return [Translation("Reta.", 0.0) for _ in texts]
+
+    monkeypatch.setattr(Way, "translate", translate)
+    assert ask(service[1], request(T, translation("Robu gedi. " * 53, stream=True))).status == 200
+    assert sizes == [1, 2, 4, 8, 16, 16, 6]
+
+
 def test_latin_words_of_two_chinese_sentences_stay_apart_in_a_stream_too(
     service: tuple[Service, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -22,6 +23,7 @@ from yiwen.errors import CheckpointError, DataError
 from yiwen.serve import jobs
 from yiwen.serve.batcher import Overloaded
 from yiwen.serve.errors import ApiError
+from yiwen.stop import StopFlag
 from yiwen.translator import Translation, Translator
 
 PAGE = b'<html lang="en"><p>Deti <b>gedi</b> bapu.</p><p translate="no">Kabe</p></html>\r\n'
@@ -73,6 +75,7 @@ def test_a_document_comes_back_as_the_library_translates_it(http: httpx.Client, 
     result = http.get(f"/v1/documents/{state['id']}/result")
     assert result.content == expected != PAGE
     assert result.headers["content-disposition"] == 'attachment; filename="translated.html"'
+    assert result.headers["content-type"] == "application/octet-stream", "a browser shows it in no place"
     assert http.delete(f"/v1/documents/{state['id']}").status_code == 200
     assert http.get(f"/v1/documents/{state['id']}").status_code == 404
 
@@ -281,7 +284,13 @@ def test_a_long_document_gives_way_comes_back_in_its_order_and_is_paid_for_once(
 
     monkeypatch.setattr(jobs, "_AGAIN_S", 0.0)
     charged: list[int] = []
-    pairs = SimpleNamespace(way_of=lambda texts, src, tgt: SimpleNamespace(translate=translate))
+    told_from: list[Sequence[str]] = []
+
+    def way_of(texts: Sequence[str], src: str, tgt: str) -> Any:
+        told_from.append(texts)
+        return SimpleNamespace(translate=translate, align=lambda *both, stop: [stop])
+
+    pairs = SimpleNamespace(way_of=way_of)
     call: Any = SimpleNamespace(service=SimpleNamespace(pairs=pairs), charge=charged.append)
     texts = [f"text {number}" for number in range(70)]
     job = jobs.Job(call=call, filename="a.txt", data=b"", src="en", tgt="de")
@@ -290,6 +299,22 @@ def test_a_long_document_gives_way_comes_back_in_its_order_and_is_paid_for_once(
     assert [found.text for found in job.translate(["more"])] == ["MORE"]
     assert charged == [len("".join(texts)), 4]
     assert job.paid.total() == sum(charged)
+    assert told_from == [texts], "all of it is in the language that its beginning is in"
+    assert job.align(["more"], ["MORE"]) == [job.stop], "which ends when nobody waits for it"
+
+
+def test_what_a_document_cost_is_given_back_once_and_to_the_months_that_it_was_counted_in() -> None:
+    given_back: list[tuple[str, int, str]] = []
+
+    def charge(owner: str, characters: int, *, month: str = "") -> None:
+        given_back.append((owner, characters, month))
+
+    call: Any = SimpleNamespace(owner="a", service=SimpleNamespace(store=SimpleNamespace(charge=charge)))
+    paid = Counter({"2026-01": 7, "2026-02": 5})
+    job = jobs.Job(call=call, filename="a.txt", data=b"", src="en", tgt="de", paid=paid)
+    job.give_back()
+    job.give_back()
+    assert sorted(given_back) == [("a", -7, "2026-01"), ("a", -5, "2026-02")]
 
 
 def test_a_document_is_no_longer_than_it_may_be(serve: Callable[..., str]) -> None:
@@ -317,9 +342,10 @@ def test_a_service_without_documents_says_so(serve: Callable[..., str]) -> None:
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_document_that_fails_costs_nothing(
-    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_document_that_fails_costs_nothing_and_is_found_in_the_log(
+    exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO", "yiwen.serve")
     service = service_of(tmp_path, exported_bundle)
     with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         assert sent(http, b"Deti gedi.")["status"] == "done"
@@ -327,6 +353,9 @@ def test_a_document_that_fails_costs_nothing(
         monkeypatch.setattr("yiwen.serve.pairs.Way.translate", lambda *args, **options: 1 / 0)
         assert sent(http, b"Deti gedi.")["error"] == "something failed here; the log of the service says where"
         assert service.store.used("") == len("Deti gedi.")
+    logged = [vars(record) for record in caplog.records]
+    (failed,) = (each["request_id"] for each in logged if each["message"] == "failed")
+    assert failed in [each["request_id"] for each in logged if each.get("path") == "/v1/documents"]
 
 
 def test_a_document_that_is_given_up_while_it_is_put_together_costs_nothing(
@@ -420,6 +449,18 @@ def test_what_one_key_leaves_behind_keeps_no_other_out(exported_bundle: Path, tm
             assert [post(each).status_code for each in (one, other, third)] == [429] * 3
 
 
+def test_what_is_in_work_makes_no_room(exported_bundle: Path, tmp_path: Path, held: threading.Event) -> None:
+    service = service_of(tmp_path, exported_bundle, max_documents=3, require_key=True)
+    keys = [service.store.create_key(name, **UNLIMITED)[1] for name in "ab"]
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
+        one, other = ({"authorization": f"Bearer {key}"} for key in keys)
+        assert [post(http, headers=one).status_code for _ in range(3)] == [200] * 3
+        refused = post(http, headers=other)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "30")
+        assert len(service.jobs._jobs) == 3
+        held.set()
+
+
 @pytest.mark.parametrize("given", ["utf-8''%E6%96%87%E4%BB%B6.txt", "UTF-8''%e6%96%87%e4%bb%b6.txt; x=y"])
 def test_the_name_of_a_file_is_read_as_dotnet_sends_it(given: str, http: httpx.Client) -> None:
     head = f'form-data; name=file; filename="=?utf-8?B?5paH5Lu2LnR4dA==?="; filename*={given}'
@@ -488,15 +529,21 @@ def test_a_document_that_is_still_in_work_says_how_far_it_is_and_is_not_handed_o
 
 
 def test_who_gives_a_document_up_leaves_nothing_of_it(
-    exported_bundle: Path, tmp_path: Path, held: threading.Event
+    exported_bundle: Path, tmp_path: Path, held: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service = service_of(tmp_path, exported_bundle)
+    service, told = service_of(tmp_path, exported_bundle), list[StopFlag]()
+    (engine,) = service.pairs.engines
+    monkeypatch.setattr(engine, "drop", told.append)
     with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
         ids = [post(http).json()["id"] for _ in range(3)]
-        waiting = service.jobs._jobs[ids[2]]
+        first, second, waiting = (service.jobs._jobs[job_id] for job_id in ids)
+        assert len({first.secret, second.secret, waiting.secret, *ids}) == 6, "of none can another be guessed"
+        while not first.status == second.status == "translating":
+            time.sleep(0.01)
         assert (waiting.status, waiting.data) == ("queued", b"Deti.")
         assert http.delete(f"/v1/documents/{ids[2]}").status_code == 200
         assert (waiting.data, waiting.finished.is_set()) == (b"", True)
+        assert (bool(waiting.stop), told) == (True, [waiting.stop]), "or its texts wait on"
         held.set()
 
 

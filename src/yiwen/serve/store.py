@@ -292,7 +292,7 @@ def _told() -> Iterator[None]:
 
 def _hash(secret: str) -> str:
     # 256 random bits: nothing to guess, so nothing slow is needed.
-    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _now() -> str:
