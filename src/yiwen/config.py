@@ -285,7 +285,7 @@ def _class_at(cls: type[Any], path: Sequence[str]) -> type[Any] | None:
     current: type[Any] | None = cls
     for part in path:
         if current is not None and not part.isdigit():  # an item of a tuple: its class was found already
-            current = _inner_dataclass(_hints(current).get(part))
+            current = _inner_dataclass(typing.get_type_hints(current).get(part))
     return current
 
 
