@@ -144,7 +144,8 @@ def question(*, precision: str, threads: int, device: str = "cpu") -> dict[str, 
 def in_words(hardware: Hardware) -> str:
     """One line for the user: what was chosen."""
     threads = f"{hardware.threads} thread{'s' if hardware.threads > 1 else ''}"
-    threads += f", batches in {hardware.shards} shards" if hardware.shards > 1 else ""
+    if hardware.shards > 1:
+        threads += f", batches in {hardware.shards} shards"
     parts = [
         f"computing on {hardware.device} in {hardware.precision}, {threads}",
         f"{hardware.attention} attention",

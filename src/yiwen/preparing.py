@@ -39,9 +39,9 @@ def prepare_recipe(
     has_one_table = recipe.task == "embed" or (recipe.task == "translate" and recipe.model.tied_embeddings == "all")
     if tokenizer.model and has_one_table and len(ready_models(tokenizer.model, base=loaded.base)) > 1:
         setting = f"task={recipe.task!r} with model.tied_embeddings={recipe.model.tied_embeddings!r}"
-        both = f"holds a vocabulary for each language, and {setting} has one table of subwords"
+        why = f"holds a vocabulary for each language, and {setting} has one table of subwords"
         remedy = "name one file for both, or translate with tied_embeddings='target'"
-        raise ConfigError(f"tokenizer.model {tokenizer.model!r} {both}; {remedy}")
+        raise ConfigError(f"tokenizer.model {tokenizer.model!r} {why}; {remedy}")
     if initial is not None:
         # An encoder has one vocabulary, of a translator's two that of the source.
         path = initial.folder if recipe.task == "translate" else subword_paths(initial.folder)[0]

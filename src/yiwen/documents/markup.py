@@ -165,7 +165,8 @@ def string_tokens(source: str, *, is_joined: bool = True, escape: Escape = str) 
         elif match["point"] or (name and (match["rest"].endswith("/>") or name.lower() in VOID)):
             yield Token("point", raw)
         elif name:  # </c> ends <c.red>, and <1} what {1> began in Phrase
-            yield Token("close" if match["slash"] or match["rest"] == "}" else "open", raw, key=name.partition(".")[0])
+            is_end = match["slash"] or match["rest"] == "}"
+            yield Token("close" if is_end else "open", raw, key=name.partition(".")[0])
         else:
             yield Token("text", raw, match[0])
 

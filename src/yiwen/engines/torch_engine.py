@@ -75,7 +75,8 @@ class TorchEngine:
         self.alignment = alignment or AlignmentHead.usual(model.config)
         self.device = device
         self.description = f"torch {str(dtype).removeprefix('torch.')} on {device}"
-        self.description += f", {len(others) + 1} models together" if others else ""
+        if others:
+            self.description += f", {len(others) + 1} models together"
         self.model = model
         self.models = [ready(each, device=device, dtype=dtype) for each in (model, *others)]
         configs = [each.config for each in self.models]

@@ -242,7 +242,8 @@ def _logistic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         for _ in range(30):
             p = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
             hessian = (x * (p * (1 - p))[:, None]).T @ x + RIDGE * np.eye(len(weights))
-            weights[used] -= np.linalg.solve(hessian[np.ix_(used, used)], (x.T @ (p - y) + RIDGE * weights)[used])
+            step = np.linalg.solve(hessian[np.ix_(used, used)], (x.T @ (p - y) + RIDGE * weights)[used])
+            weights[used] -= step
         is_wrong = used & (weights * SIGNS < 0)
         if not is_wrong.any():
             return weights

@@ -56,7 +56,8 @@ def evaluate_labels(
 
     def confusion(times: Counts) -> Counts:
         """Of a set that holds each text so many times."""
-        return np.bincount(cells, np.repeat(times, lengths), n_labels**2).reshape(n_labels, n_labels).astype(np.int64)
+        counts = np.bincount(cells, np.repeat(times, lengths), n_labels**2)
+        return counts.reshape(n_labels, n_labels).astype(np.int64)
 
     def scores(times: Counts) -> dict[str, float]:
         table = confusion(times)

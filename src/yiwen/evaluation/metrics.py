@@ -158,7 +158,9 @@ def bleu_tokenizer(tgt_lang: str) -> str:
     spaces between words: every machine has it, where MeCab would be there or not. `13a` for the rest.
     """
     language = base(tgt_lang)
-    return "zh" if language in CHINESE else "char" if language in UNSPACED or language == "ko" else "13a"
+    if language in CHINESE:
+        return "zh"
+    return "char" if language in UNSPACED or language == "ko" else "13a"
 
 
 def scorer(metric: Metric, *, tgt_lang: str, lowercase: bool) -> Any:

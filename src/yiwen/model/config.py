@@ -58,15 +58,15 @@ class ModelConfig:
         if self.d_model % self.n_heads:
             divisors = [n for n in range(1, self.d_model + 1) if self.d_model % n == 0]
             nearest = min(divisors, key=lambda n: abs(n - self.n_heads))
-            both = f"model.d_model={self.d_model} is not divisible by model.n_heads={self.n_heads}"
-            raise ConfigError(f"{both}; try n_heads={nearest}")
+            why = f"model.d_model={self.d_model} is not divisible by model.n_heads={self.n_heads}"
+            raise ConfigError(f"{why}; try n_heads={nearest}")
         if self.n_kv_heads < 0 or self.n_heads % self.kv_heads:
-            both = f"model.n_heads={self.n_heads} is not divisible by model.n_kv_heads={self.n_kv_heads}"
-            raise ConfigError(f"{both}; use a divisor of n_heads, or 0 for as many")
+            why = f"model.n_heads={self.n_heads} is not divisible by model.n_kv_heads={self.n_kv_heads}"
+            raise ConfigError(f"{why}; use a divisor of n_heads, or 0 for as many")
         widths = {"sinusoidal": self.d_model, "rotary": self.d_head}
         if widths.get(self.positions, 0) % 2:
-            both = f"d_model={self.d_model} and d_head={self.d_head}; make it even or use 'learned'"
-            raise ConfigError(f"model.positions={self.positions!r} needs an even width, but {both}")
+            why = f"needs an even width, but d_model={self.d_model} and d_head={self.d_head}"
+            raise ConfigError(f"model.positions={self.positions!r} {why}; make it even or use 'learned'")
 
     @property
     def d_head(self) -> int:

@@ -91,13 +91,15 @@ class Reader:
             prose, spans = masked(line)
         prose = rewritten(prose, self.src_lang)
         usual = recased(prose, self.subword, self.src_lang)
+        is_recased = usual != prose
+        has_spaces, is_short = base(self.src_lang) not in UNSPACED, len(line) <= _LONG_WORD
         kept = to_keep(spans, self.n_symbols)
         reading = Reading(
             named(usual, spans, kept),
-            flags=("recased",) if usual != prose else (),
-            is_capitals=usual != prose and prose.upper() == prose.replace("ß", "SS"),  # many write GROßE
+            flags=("recased",) if is_recased else (),
+            is_capitals=is_recased and prose.upper() == prose.replace("ß", "SS"),  # many write GROßE
             is_paired=base(self.tgt_lang) not in CHINESE or is_paired(line),
-            is_word=not found and " " not in line and (base(self.src_lang) not in UNSPACED or len(line) <= _LONG_WORD),
+            is_word=not found and " " not in line and (has_spaces or is_short),
             begins_large=not is_said and line[:1] != line[:1].lower(),
             kept=kept,
             terms=tuple(target for _, _, target in found),
@@ -141,9 +143,12 @@ class Reader:
 
     def write(self, reading: Reading, answer: str) -> str:
         """What is written of the model's answer."""
-        answer = (restored(answer, reading.kept) if self.n_symbols else answer).strip(" ")  # some models begin with one
+        if self.n_symbols:
+            answer = restored(answer, reading.kept)
+        answer = answer.strip(" ")  # some models begin with one
         word = answer.split(" ")[0]  # of a term: that of "iPhone 15" stays as it is, that of "zwei Kerle" does not
-        if reading.begins_large and word == word.lower() and answer.startswith(reading.terms) and not masked(word)[1]:
+        is_begun = word == word.lower() and answer.startswith(reading.terms)
+        if is_begun and reading.begins_large and not masked(word)[1]:
             answer = begun(answer, self.tgt_lang)
         if reading.is_word and not re.search(r"[.。!！?？।۔։።｡]\Z", reading.text):
             answer = re.sub(r"(?<!\.\w)(?<=\w)[.。]\Z", "", answer)

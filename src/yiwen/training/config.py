@@ -116,8 +116,8 @@ class TrainingConfig:
         if self.schedule == "paper" and self.learning_rate < 0.01:
             raise ConfigError(f"training.learning_rate={self.learning_rate} multiplies schedule='paper'; use about 1")
         if self.average_last > self.keep_last:
-            kept = f"but training.keep_last={self.keep_last}; raise keep_last"
-            raise ConfigError(f"training.average_last={self.average_last} needs as many checkpoints, {kept}")
+            why = f"needs as many checkpoints, but training.keep_last={self.keep_last}"
+            raise ConfigError(f"training.average_last={self.average_last} {why}; raise keep_last")
 
     @property
     def micro_batch_tokens(self) -> int:

@@ -204,7 +204,8 @@ class Trainer:
         # A checkpoint that a stop inside this validation left knows nothing of it: it is written anew.
         progress.validated_step, self.saved_step = progress.step, min(self.saved_step, progress.step - 1)
         if progress.best_score is None or (score, -loss) > (progress.best_score, -progress.best_loss):
-            progress.best_score, progress.best_loss, progress.best_step = score, loss, progress.step
+            progress.best_score, progress.best_loss = score, loss
+            progress.best_step = progress.step
             if not 0 < self.config.patience <= progress.n_worse:  # a run that stopped early stays stopped
                 progress.n_worse = 0
             self._publish("best", self._snapshot(validation.scores))
