@@ -515,6 +515,14 @@ def test_the_folder_of_the_keys_is_closed_to_other_users(tmp_path: Path) -> None
     assert (tmp_path / "runs" / ".serve").stat().st_mode & 0o777 == 0o770
 
 
+def test_a_uri_of_sqlite_names_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Store(f"sqlite:///file:{tmp_path}/there/keys.sqlite?uri=true").close()
+    assert (tmp_path / "there" / "keys.sqlite").is_file()
+    assert list((tmp_path / "here").iterdir()) == []
+
+
 def test_a_service_opens_no_database_that_it_may_only_read(tmp_path: Path) -> None:
     Store(f"sqlite:///{tmp_path}/keys.sqlite").close()
     url = f"sqlite:///file:{tmp_path}/keys.sqlite?mode=ro&uri=true"

@@ -259,7 +259,8 @@ def _opened(url: str | sa.URL) -> sa.Engine:
     with _told():
         parsed = sa.make_url(url)
         if is_file := parsed.drivername.startswith("sqlite"):
-            Path(parsed.database or "").parent.mkdir(mode=0o770, parents=True, exist_ok=True)  # glossaries are private
+            file = Path((parsed.database or "").removeprefix("file:"))  # as which SQLite knows a URI
+            file.parent.mkdir(mode=0o770, parents=True, exist_ok=True)  # glossaries are private
         # A file is opened in no time, and nothing stays open where nobody closes the store.
         database = sa.create_engine(parsed, pool_pre_ping=True, poolclass=sa.NullPool if is_file else None)
         if is_postgres := database.dialect.name == "postgresql":  # SQLite waits as long by itself
