@@ -97,6 +97,13 @@ def test_the_gradient_passes_where_the_value_passed() -> None:
     assert torch.equal(x.grad, (out != 0).float() * 2)
 
 
+def test_a_second_derivative_through_dropout_is_refused() -> None:
+    x = torch.randn(5, 7, requires_grad=True)
+    (grad,) = torch.autograd.grad((dropout(x, 0.5) ** 2).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiate twice"):
+        grad.sum().backward()
+
+
 @pytest.mark.parametrize("shape", [(0,), (1,), (3, 5), (2, 3, 5, 7)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_dropout_keeps_shape_and_type_for_any_number_of_values(shape: tuple[int, ...], dtype: torch.dtype) -> None:

@@ -53,6 +53,14 @@ def test_whatever_asks_for_a_gradient_gets_it(needing: str) -> None:
 
 
 @needs_onednn
+def test_a_second_derivative_is_refused() -> None:
+    x, w, b = arguments((7,), NARROW)
+    (grad,) = torch.autograd.grad((onednn_product(x, w, b, False) ** 2).sum(), w, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiate twice"):
+        grad.sum().backward()
+
+
+@needs_onednn
 def test_without_gradients_the_product_is_the_same_to_the_bit() -> None:
     given = arguments((2, 3), WIDE)
     with torch.inference_mode():

@@ -97,6 +97,14 @@ def test_one_side_may_need_no_gradient(which: str) -> None:
     assert (weight.grad is not None) == (which == "weight")
 
 
+def test_a_second_derivative_is_refused() -> None:
+    states, weight, tgt_out = example()
+    rows = states.flatten(0, 1).requires_grad_()
+    loss = chunked_loss(rows, weight, tgt_out.flatten(), smoothing=0.1)
+    with pytest.raises(RuntimeError, match=r"no second derivative .create_graph=True.; use F.cross_entropy of the"):
+        torch.autograd.grad(loss, rows, create_graph=True)
+
+
 def test_without_gradients_the_value_is_the_same() -> None:
     states, weight, tgt_out = example()
     rows, gold = states.flatten(0, 1), tgt_out.flatten()

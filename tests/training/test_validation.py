@@ -100,6 +100,21 @@ def test_a_translator_is_judged_by_each_token_and_each_line_whatever_shares_its_
     assert found.scores["chrf"] == pytest.approx(sacrebleu.corpus_chrf(expected, [ref]).score)
 
 
+def test_the_picture_of_a_long_line_stays_small(tmp_path: Path) -> None:
+    """One of 1,000 subwords on either side would take 576 MB in blocks of twelve."""
+    store = small_store(tmp_path)
+    store.valid = TextPairs(["7" * 130], ["Text."])
+    (ids,) = store.source.encode(store.valid.src)
+    assert 12 * (len(ids) + 1) > 1200
+    shape = ModelConfig(d_model=8, n_heads=2, d_ff=8, n_encoder_layers=1, n_decoder_layers=1, max_len=307)
+    sizes = {"src_vocab_size": store.source.vocab_size, "tgt_vocab_size": store.target.vocab_size}
+    model = Transformer(shape, **sizes).eval()
+    found = ValidationSet(store, TrainingConfig(), max_len=307).validate(model, CPU, StopFlag())
+    assert found.picture is not None
+    assert found.picture.shape[1] in [side * (len(ids) + 1) for side in range(1, 12)]
+    assert max(found.picture.shape) <= 1200
+
+
 def test_lines_whose_source_is_blank_are_no_text_to_validate_with(tmp_path: Path) -> None:
     store = small_store(tmp_path)
     store.valid = TextPairs(["", " "], ["Nichts.", "Text."])

@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 _ONES: Final = 0x0101010101010101
 """A one in each byte of a 64-bit word."""
@@ -85,6 +86,7 @@ class _Dropped(torch.autograd.Function):
         return kept.mul_(ctx.scale) if whole is None else torch.add(whole, kept, alpha=ctx.scale)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (mask,) = ctx.saved_tensors
         return _keep(grads[0], mask).mul_(ctx.scale), None, grads[0] if ctx.needs_input_grad[2] else None

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 Product = Callable[[Tensor, Tensor, Tensor, bool], Tensor]
 """(x (..., I), weight (O, I), bias (O,), with ReLU) -> (..., O)."""
@@ -77,6 +78,7 @@ class _OneDnnProduct(torch.autograd.Function):
         return y.view(*x.shape[:-1], weight.size(0))
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None, None]:
         x_NI, weight_OI, y_NO = ctx.saved_tensors
         grad_NO = grads[0].flatten(0, -2)

@@ -62,7 +62,13 @@ def rows_at_once(states: Tensor) -> int:
 
 
 def saved_gradients(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
-    """What the forward pass has worked out already, for the first two of five arguments."""
+    """What the forward pass has worked out already, for the first two of five arguments.
+
+    Raises:
+        RuntimeError: With `create_graph`: what was worked out no longer knows what it came from.
+    """
+    if torch.is_grad_enabled():
+        raise RuntimeError("this loss has no second derivative (create_graph=True); use F.cross_entropy of the logits")
     states_grad, weight_grad = ctx.saved_tensors
     return grads[0] * states_grad, grads[0] * weight_grad, None, None, None
 

@@ -107,8 +107,9 @@ class ValidationSet:
             model(batch.src_ids, batch.tgt_in)
         weights_TS = maps[last][0].mean(dim=0).cpu().numpy()
         src, tgt = self.store.source.pieces([*src_ids, EOS_ID]), self.store.target.pieces([*ids, EOS_ID])
-        # TensorBoard shows one pixel a number: make each a block of 12, and dark mean much.
-        blocks = np.kron(1 - weights_TS, np.ones((12, 12), dtype=np.float32)).astype(np.float32)
+        # TensorBoard shows one pixel a number: make each a block of 12 (less in a large picture), and dark mean much.
+        side = max(1, min(12, 1200 // max(weights_TS.shape)))
+        blocks = np.kron(1 - weights_TS, np.ones((side, side), dtype=np.float32)).astype(np.float32)
         return blocks, attention_picture(*word_weights(weights_TS, src, tgt))
 
 
