@@ -28,6 +28,8 @@ CHINESE = {
     "ours is faster by": "速度为对方的几倍",
     "ours": "yiwen",
     "loop": "PyTorch 循环",
+    "1 thread": "单线程",
+    "2 threads": "双线程",
     "target tokens an update": "每次更新的目标词元",
     "attention": "注意力",
     "packed": "packed（CUDA 图）",
@@ -44,6 +46,8 @@ CHINESE = {
     "other": "其他",
     "all with the processor": "整次更新（连同处理器）",
     "engine": "引擎",
+    "student, CTranslate2 int8": "学生，CTranslate2 int8",
+    "CTranslate2 int8 + shortlist": "CTranslate2 int8 + 候选词表",
     "beam": "束宽",
     "sentences/s": "句/秒",
     "alone: ms, p50": "单句毫秒 p50",
@@ -185,7 +189,7 @@ def translation(results: list[Result], say: Say) -> str:
         entries = result["table"]
         bars = [
             (
-                f"{entry['engine']}, {say('beam')} {entry['beam']}",
+                f"{say(entry['engine'])}, {say('beam')} {entry['beam']}",
                 entry["sentences_per_s"],
                 "Hugging" not in entry["engine"],
             )
@@ -193,7 +197,7 @@ def translation(results: list[Result], say: Say) -> str:
         ]
         rows = [
             [
-                *(entry["engine"], entry["beam"], f"{entry['sentences_per_s']:,.0f}"),
+                *(say(entry["engine"]), entry["beam"], f"{entry['sentences_per_s']:,.0f}"),
                 *(f"{entry['tgt_tokens_per_s']:,.0f}", f"{entry['p50_ms']:.1f}", f"{entry['p95_ms']:.1f}"),
                 *(f"{entry['peak_mib']:,}", "" if entry["bleu"] is None else f"{entry['bleu']:.2f}"),
             ]

@@ -26,5 +26,6 @@ def _code(part: str) -> str:
 
 def _mathml(match: re.Match[str]) -> str:
     if match[1]:
-        return f'<div style="overflow-x: auto">{convert(match[1].strip(), display="block")}</div>'
+        formula = convert(match[1].strip(), display="block")
+        return f'<div style="overflow: auto hidden; padding: 0.3em 0">{formula}</div>'
     return convert(match[2].strip())

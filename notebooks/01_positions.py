@@ -43,12 +43,13 @@ plt.show()
 #
 # Attention compares vectors by their product. The product of two position vectors depends on their *distance* alone
 # and is the same to the left and to the right: $PE(p)\cdot PE(p+k) = \sum_i \cos(k\,\omega_i)$, where
-# $\omega_i = 10000^{-2i/d_{model}}$ is how fast the $i$-th pair of columns turns. The next cell checks both.
+# $\omega_i = 10000^{-2i/d_{model}}$ is how fast the $i$-th pair of columns turns. The next cell checks both: its three
+# curves lie on one another.
 
 # %% [markdown] lang="zh"
 # ## 注意力从中看到什么
 #
-# 注意力用点积比较向量。两个位置向量的点积只取决于它们的*距离*，向左向右完全相同：$PE(p)\cdot PE(p+k) = \sum_i \cos(k\,\omega_i)$，其中 $\omega_i = 10000^{-2i/d_{model}}$ 是第 $i$ 对列转动的快慢。下一格同时验证这两点。
+# 注意力用点积比较向量。两个位置向量的点积只取决于它们的*距离*，向左向右完全相同：$PE(p)\cdot PE(p+k) = \sum_i \cos(k\,\omega_i)$，其中 $\omega_i = 10000^{-2i/d_{model}}$ 是第 $i$ 对列转动的快慢。下一格同时验证这两点：图中的三条曲线重合在一起。
 
 # %%
 products = table @ table.T
@@ -84,14 +85,14 @@ plt.show()
 # ## Later ways to say the same
 #
 # *Learned* positions are a table of weights (Table 3, row E: no better, no worse). *Rotary* positions turn queries and
-# keys by an angle, so that their product depends on the distance whatever the matrices are. *ALiBi* simply subtracts a
-# little for every step of distance, with a different slope for each head. In yiwen each is one setting:
-# `model.positions`.
+# keys by an angle, so that their product depends on the distance whatever the matrices are: below, each diagonal has one
+# colour. *ALiBi* simply subtracts a little for every step of distance, with a different slope for each head. In yiwen
+# they are values of one setting, `model.positions`.
 
 # %% [markdown] lang="zh"
 # ## 后来的几种做法
 #
-# *可学习*的位置编码是一张权重表（表 3 的 E 行：效果相当）。*旋转*位置编码把查询和键各转一个角度，于是不论矩阵是什么，点积都只取决于距离。*ALiBi* 干脆按距离逐步扣分，每个头的斜率不同。在 yiwen 里，选哪一种只是一项设置：`model.positions`。
+# *可学习*的位置编码是一张权重表（表 3 的 E 行：效果相当）。*旋转*位置编码把查询和键各转一个角度，于是不论矩阵是什么，点积都只取决于距离：下图中每条对角线颜色相同。*ALiBi* 干脆按距离逐步扣分，每个头的斜率不同。在 yiwen 里，选哪一种只是一项设置：`model.positions`。
 
 # %%
 from yiwen.model.positions import RotaryPositions
@@ -116,7 +117,7 @@ plt.show()
 # %% [markdown] lang="zh"
 # ## 试一试
 #
-# 论文选用正弦和余弦，是因为有一个对每个 $p$ 都相同的矩阵，能把 $PE(p)$ 变成 $PE(p+1)$。它由许多 2 x 2 的小块组成，每对（正弦，余弦）一块。$\omega$ 的那一块是哪四个数？先写下来（用和角公式：$\sin(a+b)$、$\cos(a+b)$），再用下一格验证。
+# 论文选用正弦和余弦，是因为存在一个与 $p$ 无关的矩阵，能把 $PE(p)$ 变成 $PE(p+1)$。它由许多 2 x 2 的小块组成，每对（正弦，余弦）一块。$\omega$ 的那一块是哪四个数？先写下来（用和角公式：$\sin(a+b)$、$\cos(a+b)$），再用下一格验证。
 
 # %%
 angles = 10000 ** (-torch.arange(0, 64, 2) / 64)

@@ -43,12 +43,12 @@ plt.show()
 # ## With the masks, nothing leaks
 #
 # The second sentence must have the same states whether it is computed alone or in a batch with a longer one, and no
-# position may change when a later token does.
+# position may change when a later token does: below, only the last one changes, which reads the changed token itself.
 
 # %% [markdown] lang="zh"
 # ## 有掩码，就不会泄漏
 #
-# 第二句无论单独处理还是与更长的句子同批，状态都必须相同；改动后面的词，不得影响前面的任何位置。
+# 第二句无论单独处理还是与更长的句子同批，状态都必须相同；改动后面的词，不得影响前面的任何位置：下面只有最后一个位置变了，它读到的正是改动的词。
 
 # %%
 torch.manual_seed(0)

@@ -94,12 +94,12 @@ plt.show()
 assert gradients["scaled"][-1] > 5 * gradients["not scaled"][-1]
 
 # %% [markdown] lang="en"
-# Unscaled, at $d_k = 1024$ the softmax puts all its weight on one key and hardly responds to a change: no gradient, no
-# learning. Scaled, the curve stays flat: the width of a head no longer matters. Here is the same in one picture:
-# weights of ten queries over 32 keys.
+# Unscaled, at $d_k = 1024$ the softmax puts nearly all its weight on one key and hardly responds to a change: no
+# gradient, no learning. Scaled, the curve stays flat: the width of a head no longer matters. Here is the same in one
+# picture: weights of ten queries over 32 keys ($32 = \sqrt{1024}$, too, so queries times 32 undo the scaling).
 
 # %% [markdown] lang="zh"
-# 不缩放时，$d_k = 1024$ 的 softmax 把全部权重放在一个键上，对变化几乎没有反应：没有梯度，就学不到东西。缩放之后曲线保持平直：头的宽度不再有影响。画成一张图就是：十个查询在 32 个键上的权重。
+# 不缩放时，$d_k = 1024$ 的 softmax 把几乎全部权重放在一个键上，对变化几乎没有反应：没有梯度，就学不到东西。缩放之后曲线保持平直：头的宽度不再有影响。画成一张图就是：十个查询在 32 个键上的权重（$\sqrt{1024}$ 也是 32，所以查询乘以 32 就抵消了缩放）。
 
 # %%
 q, k = torch.randn(1, 1, 10, 1024), torch.randn(1, 1, 32, 1024)

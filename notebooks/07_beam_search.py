@@ -98,12 +98,12 @@ assert abs(math.exp(best.log_prob) - 0.28 * 0.8**3) < 1e-6
 #
 # Each word lowers the probability, so the shortest sentence would win too often. Scores are therefore divided by a
 # function of the length: `gnmt` is that of Wu et al. 2016, section 7, `average` is the length itself. Its exponent alpha
-# is 1 here. Without a penalty a wider beam finds something likelier and worse: *c .*, two words long.
+# is 1 here. Without a penalty a wider beam finds something likelier, but too short: *c .*.
 
 # %% [markdown] lang="zh"
 # ## 长度惩罚
 #
-# 每多一个词概率就变小，于是最短的句子常常获胜。因此得分要除以一个长度的函数：`gnmt` 是 Wu 等（2016）第 7 节的公式，`average` 就是长度本身；指数 alpha 在这里是 1。没有惩罚时，更宽的束找到了概率更高、却更差的句子：只有两个词的 *c .*。
+# 每多一个词概率就变小，于是最短的句子常常获胜。因此得分要除以一个长度的函数：`gnmt` 是 Wu 等（2016）第 7 节的公式，`average` 就是长度本身；指数 alpha 在这里是 1。没有惩罚时，更宽的束找到了概率更高、却过短的句子：*c .*。
 
 # %%
 show(length_divisor)
@@ -123,7 +123,7 @@ for penalty in ("none", "average", "gnmt"):
 # %% [markdown] lang="zh"
 # ## 搜索本身
 #
-# 搜索不认识任何模型：得到的只有一个步进函数和一个可以重新排序的状态，所以这张表才能扮演 Transformer。
+# 搜索对模型一无所知：得到的只有一个步进函数和一个可以重新排序的状态，所以这张表才能扮演 Transformer。
 
 # %%
 show(beam_search)

@@ -90,14 +90,15 @@ for name, weights in maps.items():
 # %% [markdown] lang="en"
 # ## Which word came from which
 #
-# `Translator.align` reads one head of the cross-attention, the one that was taught to align, joins subwords into words
-# and gives their places in the text. The grammar that made the text knows the truth, so we can compare, and count over
-# the whole test set: the error rate is 0 where all links are right.
+# `Translator.align` reads one head of the cross-attention, the one that was taught to align (in the layer before the one
+# drawn above), joins subwords into words and gives their places in the text; a word of Chinese is a subword here, as
+# nothing marks where words end. The grammar that made the text knows the truth, so we can compare, and count over the
+# whole test set: the error rate is 0 where all links are right.
 
 # %% [markdown] lang="zh"
 # ## 哪个词来自哪个词
 #
-# `Translator.align` 读取交叉注意力中学过对齐的那一个头，把子词合成词，并给出它们在文本中的位置。语料由语法生成，语法知道正确答案，所以可以对照，还可以在整个测试集上计算错误率：连线全对时为 0。
+# `Translator.align` 读取交叉注意力中学过对齐的那一个头（在上图那一层的前一层），把子词合成词，并给出它们在文本中的位置；中文里没有任何标记说明词在哪里结束，所以这里的中文词就是子词。语料由文法生成，文法知道正确答案，所以可以对照，还可以在整个测试集上计算错误率：连线全对时为 0。
 
 # %%
 print(translator.bundle.info.alignment, "counted from 0\n")

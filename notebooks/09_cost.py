@@ -72,7 +72,8 @@ assert attention[-1] / attention[-3] > 4 * 0.7, "four times the length costs mor
 
 # %% [markdown] lang="en"
 # The curves may cross at a shorter length than that, as they did where this was written: the softmax and the writing of
-# $n^2$ weights are not matrix multiplications and were not counted.
+# $n^2$ weights are not matrix multiplications and were not counted. A step in a curve, from a few milliseconds on, means
+# that the machine is busy: other programs take their turns.
 #
 # ## Memory, and the fused kernel
 #
@@ -81,7 +82,7 @@ assert attention[-1] / attention[-3] > 4 * 0.7, "four times the length costs mor
 # which is why yiwen measures instead of guessing.
 
 # %% [markdown] lang="zh"
-# 两条曲线相交处的长度可能比算出的短，写这一课的机器上就是如此：softmax 和写出 $n^2$ 个权重不是矩阵乘法，没有算进去。
+# 两条曲线相交处的长度可能比算出的短，写这一课的机器上就是如此：softmax 和写出 $n^2$ 个权重不是矩阵乘法，没有算进去。如果曲线从几毫秒处起跳高一级，说明机器正忙，其他程序也要占用处理器。
 #
 # ## 内存与融合内核
 #

@@ -57,7 +57,7 @@ class CorpusConfig:
     .conll (also .gz, .zst, .xz)."""
     src_column: str = "src"
     """Source or text column of `path` (not TMX): its name, "a.b" for b inside a, or its number from 1 (TSV, CSV,
-    CoNLL). Columns that are called after the languages are found without."""
+    CoNLL). Columns that are called after the languages need not be named."""
     tgt_column: str = "tgt"
     """Target, label or tag column of `path`, as for the source."""
     weight: float = 0.0

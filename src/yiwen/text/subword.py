@@ -65,8 +65,8 @@ class TokenizerConfig:
     sample_pairs: int = 200_000
     """Pairs that the vocabulary is learnt from, drawn at random where the corpus has more."""
     sampling: float = 0.0
-    """Cut anew in each epoch: BPE-dropout probability (Provilkov et al. 2020; as in SentencePiece, 0.05 cuts as fine as
-    0.1 there) or unigram alpha (Kudo 2018); 0 = off."""
+    """Cut anew in each epoch: BPE-dropout probability (Provilkov et al. 2020; with SentencePiece, 0.05 cuts as finely
+    as 0.1 in the paper) or unigram alpha (Kudo 2018); 0 = off."""
     model: str = ""
     """Path of a ready SentencePiece .model to use for both languages instead of learning one; empty = learn one."""
 
