@@ -36,7 +36,7 @@ class TrainingConfig:
     decay_power: float = 1.0
     """Exponent of the polynomial schedule: (1 - progress)^decay_power; 1 is linear, 0.5 stays high for long."""
     beta1: float = 0.9
-    """Decay of the mean of gradients (adam, adamw); the momentum of muon is always 0.95."""
+    """Decay of the mean of gradients in Adam and AdamW; the momentum of Muon, beside it, is always 0.95."""
     beta2: float = 0.98
     """Decay of the mean of squared gradients."""
     epsilon: float = 1e-9
