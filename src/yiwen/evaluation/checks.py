@@ -29,10 +29,9 @@ PLACEHOLDER: Final = re.compile(
     r"|(?<![A-Za-z\d_.+-])[A-Za-z\d_.+-]{1,64}@[A-Za-z\d-]+(?:\.[A-Za-z\d-]+)+"
     rf"|\{{\{{[^{{}}]*\}}\}}|\{{(?![和或及与]\}})[^{{}}\s，、；]*\}}|\$\{{[^{{}}]*\}}|{LINKED}"
     r"|⟦\d⟧|</?[A-Za-z][^<>]*>|&(?:[a-zA-Z]{2,8}|#\d{1,7});|(?<!\d)%L?[1n](?![A-Za-z\d$]|[.,]\d)"
-    r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#0]*(?:[1-9]\d*)?(?:\.\d+)?"
-    r"(?:(?<!\d\s%)(?:hh?|ll?|[Lqjzt]))?[sdifxXeEgGcru@](?![A-Za-z])"  # not the zu of 6 %zu
+    r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#\d]*(?:\.\d+)?(?:(?<!\d\s%)(?:hh?|ll?|[Lqjzt]))?[sdifxXeEgGcru@](?![A-Za-z])"
 )
-"""Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses."""
+"""Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses; no 6 %zu."""
 _MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
 _WORD: Final = re.compile(
     rf"[{UNSPACED_LETTERS}][{MARKS}]*|[^\W_{UNSPACED_LETTERS}]+(?:[{SPACED_MARKS}]+[^\W_{UNSPACED_LETTERS}]*)*"
