@@ -147,8 +147,10 @@ def test_what_is_refused_and_why(data: bytes | str, suffix: str, message: str) -
         ("{a:%" * 50_000 + "$A" + "A" * 50_000 + " $t" + "(" * 50_000 + " x", "txt"),
         (docx_of(f"<w:p><w:r><w:t>x{' ' * 200_000}x</w:t></w:r></w:p>"), "docx"),
         (f"<p x{' ' * 200_000}y={' ' * 200_000}>x", "html"),
+        (f'msgid "{" " * 100_000}x"\nmsgstr ""\n', "po"),
+        (f'<xliff version="1.2"><trans-unit{" " * 100_000}id="1"><source>x</source></trans-unit></xliff>', "xlf"),
     ],
-    ids=range(31),
+    ids=range(33),
 )
 def test_what_is_deep_or_repeats_without_end_is_done(data: bytes | str, suffix: str) -> None:
     """Within 10 seconds of a processor and 256 MB: the child's own limits see to it."""

@@ -32,6 +32,9 @@ def test_a_blank_translation_of_a_text_is_an_omission() -> None:
         ("A man is on a ladder.", "Ein Mann, und eine Frau, und eine Frau, und eine Frau"),
         ("He runs.", "他跑跑跑跑。"),
         ("A man stands in the park.", "一个男人站在公园里站在公园里。"),
+        ("A man stands in the park.", "一个男人站在公园里，站在公园里。"),
+        ("A man stands in the park.", "一个男人，站在公园里，站在公园里休息。"),
+        ("A man stands in the park.", "他站在公园里，他站在公园里，他站在公园里休息。"),
         ("No, no!", "Nein, nein, nein, nein, nein, nein!"),
         ("Ha ha.", "哈哈哈哈哈哈哈哈哈哈。"),
         ("a book", "किताब किताब किताब"),
@@ -50,6 +53,9 @@ def test_what_is_said_again_and_again_is_a_loop(source: str, translation: str) -
         ("No, no, no!", "不，不，不！"),
         ("Good, good, good.", "很好。很好。很好。"),
         ("Think of my son. My son is well.", "想想我的儿子。我的儿子很好。"),
+        ("It uses the default unit, which can be set.", "使用该设置的默认单位，默认单位可以设置。"),
+        ("Programs that you can change", "这些示例程序（示例程序可以修改）"),
+        ("a link, a commercial one", "un legame, un legame commerciale"),
         ("a b a b a b", "c d c d c d"),
         ("Bora Bora is far.", "Bora Bora ist weit."),
         ("A very very big dog.", "Ein sehr sehr sehr großer Hund."),  # half as often again
@@ -155,6 +161,9 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-zh", "About two dozen people came.", "来了二十几个人，不到两打。"),
         ("en-zh", "For 150 years, and 36 hours", "一个半世纪又一天半"),
         ("en-zh", "A century and a half", "150年"),
+        ("en-zh", "Two billion, six million, five thousand, four hundred and ten", "2,006,005,410"),
+        ("en-de", "One million, forty-two thousand", "1.042.000"),
+        ("en-zh", "One thousand, two thousand, a hundred, a thousand, a hundred", "一千、两千、一百、一千、一百"),
         ("en-zh", "It is half past two.", "两点半了。"),
         ("en-zh", "20 percent of 3,000", "三千的百分之二十"),
         ("zh-en", "他有十二本书。", "He has a dozen books."),
@@ -337,6 +346,7 @@ def test_signs_that_look_like_placeholders_are_none() -> None:
         "100% sure",
         "%5 arttı",
         "50%1",
+        "um 6 %zu senken",
     ):
         assert not changes_placeholders(text, "")
 

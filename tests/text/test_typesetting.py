@@ -44,6 +44,7 @@ def naive_count(text: str) -> Counter[str]:
         if not any(map(is_han, line)):
             continue
         line = re.sub(r"\A(\W?第3章) ", r"\1", line)  # a heading
+        line = re.sub(r"\.(?=和|开头)", "", line)  # a sign by itself
         for i, character in enumerate(line):
             before, after = line[i - 1 : i], line[i + 1 : i + 2]
             found["half"] += character in HALF and bool(is_han(before or " ") or is_han(after or " "))
@@ -138,6 +139,9 @@ EXAMPLES = [
     ("5 公斤 — 10 公斤,只有一样 — 5 块", "5 公斤—10 公斤，只有一样——5 块"),
     ("A4，500张,i7，512GB内存", "A4，500张，i7，512GB内存"),
     ("第一章  绪论", "第一章 绪论"),
+    ("放松 – 很多,ML –包含,1998年 – 2000年", "放松——很多，ML——包含，1998年—2000年"),
+    ("不以.开头,式中的.和.*都行", "不以.开头，式中的.和.*都行"),
+    ("好.他走了.走", "好。他走了。走"),
     ("第三節 概念", "第三節 概念"),
     ("第 3 章 “绪论”", "第 3 章 “绪论”"),
     ("第二节 ，第三人 走了, 见第一章 绪论", "第二节，第三人走了，见第一章绪论"),

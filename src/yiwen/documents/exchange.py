@@ -42,7 +42,7 @@ _NAMED: Final = re.compile(r"(START|CLOSE)_(.+?)(?:_\d+)?")
 _TO_DO: Final = ("new", "needs-translation", "initial")
 _LINE: Final = re.compile(r"""\sc?type=["']lb["']|xlf:lb|&lt;(?:br\b|mq:ch\s)""")
 """A line break, also as HTML in a code, and what memoQ writes for a line break, a tab and other blanks."""
-_STATE: Final = re.compile(r"""\s+(?:state|subState|state-qualifier|approved)=["'][^"']*["']|\s*/?>\Z""")
+_STATE: Final = re.compile(r"""(?<!\s)\s*(?:(?<=\s)(?:state|subState|state-qualifier|approved)=["'][^"']*["']|/?>\Z)""")
 """What a start tag says about how far a translation is (XLIFF 1.2 and 2.1), and its end."""
 
 

@@ -40,7 +40,7 @@ _IN_STRING: Final = re.compile(
     r"|(?<=[^\s.!?:;])\r?\n[ \t]*(?=[a-zß-öø-ÿά-ώа-џ])|(?<![\s\"'(`])(?>(?:\\n)+)(?![a-z\s\"'),`]))"
     r"|(?:<(?!r[tp]>|(?<=%<)\w+>[\d.]*[dfs](?!\w))|\{(?=\w+>))"
     r"(?P<slash>/?)(?P<name>[A-Za-z][\w.:-]*|\d+(?=\s*/?>|[>}]))(?P<rest>\}|[^<>]*>)|(?P<point>"
-    rf"\A\s*{OPTION}|{_SHORTCUT}|\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|<r[tp]>[^<>]*(?:</r[tp]>)?|{_OTHER})|[^<{{\r\n\t\\]+|.",
+    rf"\A\s*+{OPTION}|{_SHORTCUT}|\{{\\[^{{}}\n]*\}}|<\d[\d:.]*>|<r[tp]>[^<>]*(?:</r[tp]>)?|{_OTHER})|[^<{{\r\n\t\\]+|.",
     re.DOTALL,
 )
 """Lines end at blocks, at a \\n that was escaped twice, and inside of sentences, which go on with a small letter.

@@ -29,9 +29,9 @@ PLACEHOLDER: Final = re.compile(
     r"|(?<![A-Za-z\d_.+-])[A-Za-z\d_.+-]{1,64}@[A-Za-z\d-]+(?:\.[A-Za-z\d-]+)+"
     rf"|\{{\{{[^{{}}]*\}}\}}|\{{(?![和或及与]\}})[^{{}}\s，、；]*\}}|\$\{{[^{{}}]*\}}|{LINKED}"
     r"|⟦\d⟧|</?[A-Za-z][^<>]*>|&(?:[a-zA-Z]{2,8}|#\d{1,7});|(?<!\d)%L?[1n](?![A-Za-z\d$]|[.,]\d)"
-    r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#0]*(?:[1-9]\d*)?(?:\.\d+)?(?:hh?|ll?|[Lqjzt])?[sdifxXeEgGcru@](?![A-Za-z])"
+    r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#\d]*(?:\.\d+)?(?:(?<!\d\s%)(?:hh?|ll?|[Lqjzt]))?[sdifxXeEgGcru@](?![A-Za-z])"
 )
-"""Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses."""
+"""Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses; no 6 %zu."""
 _MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
 _WORD: Final = re.compile(
     rf"[{UNSPACED_LETTERS}][{MARKS}]*|[^\W_{UNSPACED_LETTERS}]+(?:[{SPACED_MARKS}]+[^\W_{UNSPACED_LETTERS}]*)*"
@@ -67,7 +67,8 @@ def has_loop(source: str, translation: str) -> bool:
 
     A Chinese character counts as a word, and so does a letter of Thai or Burmese with its marks. Short things are
     doubled in good language (very very, 看看, 研究研究, မြန်မြန်): a single word has to come three times, of letters
-    that count as words a phrase of three or fewer so too, a single one four.
+    that count as words a phrase of three or fewer so too, a single one four. What a mark sets apart from itself and
+    nothing from the rest is taken up again, as nouns are: 用默认单位，默认单位可以改.
     """
     times = _repeats(translation, is_strict=True)
     return times > 1 and times > _repeats(source, is_strict=False) * 1.5
@@ -81,6 +82,7 @@ def n_words(text: str) -> int:
 def _repeats(text: str, *, is_strict: bool) -> int:
     """How many times in a row the text says what it repeats most; 1 where it repeats nothing worth mentioning."""
     words = _WORD.findall(text.lower())
+    between = _WORD.split(text.lower())
     last: dict[tuple[str, str], int] = {}
     distances = {1}
     for place, pair in enumerate(pairwise(words)):
@@ -89,21 +91,24 @@ def _repeats(text: str, *, is_strict: bool) -> int:
     most = 1
     for size in distances - {0}:
         run = 0
-        for place, (word, later) in enumerate(zip(words, words[size:], strict=False)):
+        for place, (word, later) in enumerate(zip(words, words[size:], strict=False), 1):
             run = run + 1 if word == later else 0
             times = run // size + 1
-            if times > most and (not is_strict or times >= _least(words[place + 1 : place + 1 + size])):
-                most = times
+            if times > most:
+                marks = between[place - size : place + size + 1 : size]
+                if not is_strict or times >= _least(words[place : place + size], *marks):
+                    most = times
     return most
 
 
-def _least(phrase: Sequence[str]) -> int:
-    """How often a phrase has to come in a row to be called a loop."""
+def _least(phrase: Sequence[str], *marks: str) -> int:
+    """How often a phrase has to come in a row to be called a loop, by what stands before, between and behind two."""
     has_no_blanks = all(is_unspaced(word[0]) for word in phrase)
     if len(phrase) == 1:
         return 4 if has_no_blanks and phrase[0] != "的" else 3
     is_doubled = has_no_blanks and (len(phrase) <= 3 or "的" in (phrase[0], phrase[-1]))  # 研究研究, 目录的子目录的
-    return 3 if is_doubled else 2
+    is_taken_up = [bool(mark.strip()) for mark in marks] == [False, True, False]
+    return 3 if is_doubled or is_taken_up else 2
 
 
 def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: str) -> bool:

@@ -266,10 +266,9 @@ def train_subword(texts: Callable[[], Iterable[str]], config: TokenizerConfig) -
         if found := re.search(r"too high \(\d+\).*<= (\d+)", message):
             size = int(found[1])  # the largest that this text supports
         elif found := re.search(r"required_chars\. \d+ vs (\d+)", message):
-            raise ConfigError(
-                f"tokenizer.vocab_size is {config.vocab_size}, the text has {found[1]} characters and special pieces; "
-                f"use more, for example {int(found[1]) + 1000}, or a lower tokenizer.character_coverage"
-            )
+            remedy = f"use more, for example {int(found[1]) + 1000}, or a lower tokenizer.character_coverage"
+            needed = f"the text has {found[1]} characters and special pieces"
+            raise ConfigError(f"tokenizer.vocab_size is {config.vocab_size}, {needed}; {remedy}")
         elif "sentences_.empty()" in message:
             raise DataError("no text is left to learn subwords from; look at what the report says was dropped")
         else:
