@@ -60,6 +60,7 @@ def test_what_is_saved_is_what_is_loaded(tiny_run: TinyRun, tmp_path: Path) -> N
     save_bundle(tmp_path / "copy", info=first.info, weights=weights, models=(src_model, tgt_model))
     again = open_bundle(tmp_path / "copy")
     assert again.info == first.info
+    assert (tmp_path / "copy" / "model.safetensors").stat().st_mode & 0o777 == 0o644, "whoever serves it may read it"
     loaded = dict(load_model(again).named_parameters())
     assert loaded.keys() == weights.keys()
     assert all(torch.equal(loaded[name], weights[name]) for name in weights)
@@ -116,6 +117,9 @@ def test_the_card_of_an_encoder_speaks_of_no_other_side(tiny_classifier: Path) -
     info = open_bundle(tiny_classifier / "best").info
     text = model_card(info)
     assert "\n# classify: en\n" in text
+    assert yaml.safe_load(text.split("---\n")[1])["language"] == ["en"]
+    assert f"{len(info.labels)} labels: {', '.join(info.labels)}" in text
+    assert "--src test.en --ref test.labels\n" in text
     assert f"; {info.src_vocab_size} subwords; " in text
     assert "target" not in text
 
@@ -143,6 +147,10 @@ def test_a_run_means_its_best_model(tiny_run: TinyRun, tmp_path: Path) -> None:
     assert (bundle.folder, bundle.info) == (tiny_run.best, open_bundle(tiny_run.best).info)
     assert find_bundle(tiny_run.best) == tiny_run.best
     shutil.copyfile(tiny_run.folder / "recipe.toml", tmp_path / "recipe.toml")
+    (model := tmp_path / "model").mkdir()
+    for name in ("bundle.json", "recipe.toml"):
+        (model / name).touch()
+    assert find_bundle(model) == model, "a bundle with a recipe beside its weights is no run"
     with pytest.raises(CheckpointError, match=r"is a run without a best model: its first validation is still to come"):
         open_bundle(tmp_path)
 
@@ -229,7 +237,7 @@ def drop_a_weight(path: Path) -> None:
     weights = load_file(path)
     del weights["encoder.layers.0.feed_forward.inner.bias"]
     weights["surplus"] = torch.zeros(2)
-    weights["tgt_embedding.weight"] = weights["tgt_embedding.weight"][:, :5].contiguous()
+    weights["tgt_embedding.weight"] = weights["tgt_embedding.weight"].T.contiguous()
     save_file(weights, path)
 
 
@@ -240,9 +248,8 @@ def drop_a_weight(path: Path) -> None:
         (
             drop_a_weight,
             [
-                "encoder.layers.0.feed_forward.inner.bias is missing",
-                "surplus is not part of the model",
-                "tgt_embedding.weight has shape (340, 5), the model (340, 32)",
+                "encoder.layers.0.feed_forward.inner.bias is missing; surplus is not part of the model; "
+                "tgt_embedding.weight has shape (32, 340), the model (340, 32)"
             ],
         ),
     ],
