@@ -520,6 +520,10 @@ def test_leftovers_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
     files.remove_leftovers(tmp_path)
     assert names(tmp_path) == ["kept"]
     files.remove_leftovers(tmp_path / "nowhere")
+    for left in (".tmp-99999999-a", f".tmp-{os.getpid()}-a"):
+        (tmp_path / left).touch()
+    files.remove_leftovers(tmp_path, is_ours=False)
+    assert names(tmp_path) == [f".tmp-{os.getpid()}-a", "kept"]
 
 
 def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path) -> None:

@@ -97,9 +97,19 @@ def test_batches_are_cut_into_shards_of_a_thousand_positions_or_more(
     assert (f"batches in {expected} shards" in hardware.in_words(chosen)) == (expected > 1)
 
 
-def test_ways_are_measured_with_the_threads_that_a_shard_has(asked: list) -> None:
-    hardware.choose(precision="bf16", threads=6, batch_tokens=3000)
-    assert asked == [("attention", "bf16", 2), ("products", "bf16", 2)]
+def test_ways_are_measured_with_the_threads_that_a_shard_has(asked: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "has_native_bf16", lambda: True)
+    hardware.choose(threads=6, batch_tokens=3000)
+    assert asked == [("precision", "", 2), ("attention", "bf16", 2), ("products", "bf16", 2)]
+
+
+def test_another_processor_and_another_torch_are_measured_anew(asked: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    hardware.choose(precision="bf16", threads=2)
+    monkeypatch.setattr(hardware, "processor_name", lambda: "another")  # of several that share a home
+    hardware.choose(precision="bf16", threads=2)
+    monkeypatch.setattr(torch, "__version__", "another")
+    hardware.choose(precision="bf16", threads=2)
+    assert asked == [("attention", "bf16", 2), ("products", "bf16", 2)] * 3
 
 
 def test_shards_share_the_threads() -> None:
@@ -132,6 +142,27 @@ def test_room_for_kernels_is_asked_for_unless_the_user_did(monkeypatch: pytest.M
     monkeypatch.delenv(names[0])
     hardware.keep_kernels(512)
     assert os.environ[names[0]] == "512"
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.delenv(names[0])
+    hardware.choose(threads=1)
+    assert os.environ[names[0]] == "128"
+
+
+def test_a_run_that_keeps_what_its_first_start_chose_is_set_up_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+    monkeypatch.setattr(hardware, "keep_memory", lambda: kept.append(1))
+    for keeps_memory in (False, True):
+        monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+        chosen = Hardware(
+            device="cpu",
+            precision="bf16",
+            threads=torch.get_num_threads(),
+            attention="plain",
+            keeps_memory=keeps_memory,
+        )
+        hardware.apply(chosen)
+        assert "ONEDNN_PRIMITIVE_CACHE_CAPACITY" in os.environ
+        assert len(kept) == keeps_memory
 
 
 def test_what_a_user_decides_is_not_measured(asked: list, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,10 +307,12 @@ def test_a_card_is_chosen_where_there_is_one(monkeypatch: pytest.MonkeyPatch, as
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: not including_emulation)
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
     chosen = hardware.choose()
     assert (chosen.device, chosen.precision, chosen.attention, chosen.keeps_memory) == ("cuda", "bf16", "fused", False)
     assert (chosen.products, chosen.threads) == ("torch", 1)
-    assert hardware.choose(threads=3).threads == 3
+    several = hardware.choose(threads=3, batch_tokens=9000)
+    assert (several.threads, several.shards) == (3, 1)
     assert hardware.choose(may_pack=True).attention == "packed"
     assert hardware.choose(may_pack=True, precision="float32").attention == "fused"
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: including_emulation)
