@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -242,6 +243,26 @@ def test_memory_is_the_machines_or_what_a_container_may_use(
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**21}.__getitem__)
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: limit)
     assert hardware.memory_gib() == expected
+    monkeypatch.delattr(os, "sysconf")  # on Windows
+    assert hardware.memory_gib() is None
+
+
+def test_cores_are_those_that_a_container_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5}, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert hardware.usable_cores() == 2
+    monkeypatch.delattr(os, "sched_getaffinity")  # on macOS and Windows
+    assert hardware.usable_cores() == 7
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
+def test_another_c_library_keeps_and_releases_nothing(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    def refuse(name: None) -> None:
+        raise error
+
+    monkeypatch.setattr("ctypes.CDLL", refuse)
+    assert not hardware.keep_memory()
+    assert not hardware.release_memory()
 
 
 def test_without_a_list_of_flags_bf16_is_not_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,6 +282,7 @@ def test_without_a_list_of_flags_bf16_is_not_assumed(monkeypatch: pytest.MonkeyP
             "AMD EPYC, family 25, model 17",
         ),
         ("processor\t: 0\nmodel name\t: Cortex: A\n", "Cortex: A"),
+        ("processor\t: 0\nFeatures\t: fp asimd\n", platform.machine()),  # most of Arm's have no name
     ],
 )
 def test_processors_of_one_name_and_two_kinds_are_told_apart(
@@ -271,7 +293,7 @@ def test_processors_of_one_name_and_two_kinds_are_told_apart(
 
 
 @pytest.mark.parametrize(
-    ("variable", "expected"), [("3", 3), ("5,2", 5), ("", 7), ("0", 7), ("many", 7), ("9999", 512)]
+    ("variable", "expected"), [("3", 3), ("5,2", 5), (" 5 , 2", 5), ("", 7), ("0", 7), ("many", 7), ("9999", 512)]
 )
 def test_threads_are_asked_for_or_all(monkeypatch: pytest.MonkeyPatch, variable: str, expected: int) -> None:
     monkeypatch.setattr(hardware, "usable_cores", lambda: 7)
@@ -318,6 +340,9 @@ def test_a_card_is_chosen_where_there_is_one(monkeypatch: pytest.MonkeyPatch, as
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: including_emulation)
     assert hardware.choose(may_pack=True, precision="bf16").attention == "fused"  # a T4 has no kernel for packed ones
     assert asked == []
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device="cuda": f"the card of {device}")
+    assert hardware.describe()["device"] == "the card of cuda"
+    assert hardware.question(precision="bf16", threads=1, device="cuda:1")["processor"] == "the card of cuda:1"
 
 
 def test_memory_is_kept_unless_asked_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
