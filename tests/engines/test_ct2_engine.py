@@ -114,6 +114,16 @@ def test_forced_log_probs_agree(trained: TorchEngine, engine: CT2Engine, model: 
         assert ours == pytest.approx(theirs, abs=1e-4)
 
 
+def test_a_source_of_more_than_a_thousand_subwords_is_read_whole(tmp_path: Path) -> None:
+    model = random_model(dataclasses.replace(SHAPE, max_len=1100))
+    engine, trained = exported(tmp_path / "model", model), TorchEngine(model)
+    sources, config = sources_for(model, [1099]), SearchConfig(beam_size=1, max_len_ratio=0.0, max_len_extra=3)
+    ours, theirs = (each.search(sources, config=config)[0] for each in (trained, engine))
+    assert plain(theirs) == plain(ours)
+    assert theirs[0].log_prob == pytest.approx(ours[0].log_prob, abs=1e-4)
+    assert engine.score(sources, [[5, 6]])[0] == pytest.approx(trained.score(sources, [[5, 6]])[0], abs=1e-4)
+
+
 def test_an_end_that_is_certain_is_found_where_it_may_be(tmp_path: Path) -> None:
     certain = random_model(SHAPE, eos=40.0)
     engine, trained = exported(tmp_path / "model", certain), TorchEngine(random_model(SHAPE, eos=40.0))
@@ -171,6 +181,9 @@ def test_what_was_left_out_may_be_better_under_another_penalty() -> None:
     assert (best.ids, best.score) == ((5, 6, 7), pytest.approx(-2.9 / 1.5))
     assert settled_beam(seen, limit=9, config=config.changed(n_best=2)) is None
     assert settled_beam(seen, limit=9, config=config.changed(n_best=2, penalty="average")) is not None
+    # The second of these has -2.9 / 1.33 = -2.18; another of -3.0 and three subwords has -2.0, eos counted.
+    seen = [Seen((5, 6), -2.9, True), Seen((5, 6, 7), -3.0, True)]
+    assert settled_beam(seen, limit=9, config=config.changed(n_best=2)) is None
     # A negative exponent favours the short: -3.0 x 7 / 6 = -3.5 is the best found, and one token with -3.0 is better.
     assert settled_beam(seen, limit=9, config=config.changed(length_penalty=-1.0)) is None
 
@@ -206,6 +219,12 @@ def test_a_limit_cuts_only_as_many_as_there_are_places_left() -> None:
     going_on = [Seen((8, 8, 8), -2.0, False), Seen((9, 9, 9), -1.0, False)]
     found = replay([SHORT], going_on, limit=3, config=SearchConfig(beam_size=2, n_best=2))
     assert plain(found) == [((9, 9, 9), False), ((7,), True)]
+
+
+def test_an_empty_translation_that_is_allowed_takes_one_place_of_the_beam_and_not_two() -> None:
+    ends = [dataclasses.replace(EMPTY, log_prob=-1.5), SHORT]  # with -1.5 and -2 / 2
+    found = replay(ends, [], limit=3, config=SearchConfig(beam_size=2, n_best=2, min_len=0))
+    assert plain(found) == [((7,), True), ((), True)]
 
 
 @pytest.mark.parametrize(("limit", "length", "is_finished"), [(2, 2, False), (3, 3, True), (5, 3, True)])
