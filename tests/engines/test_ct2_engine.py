@@ -402,8 +402,9 @@ def test_a_golden_sentence_that_comes_out_otherwise_is_refused(tmp_path: Path, m
         return CT2Engine(signed(folder), source=source, target=target, threads=1)
 
     open_with()
-    with pytest.raises(CheckpointError, match="log-probabilities differ by up to"):
-        open_with(log_probs=tuple(value - 0.5 for value in row))
+    for log_probs in (tuple(value - 0.5 for value in row), (*row[:-1], math.nan)):
+        with pytest.raises(CheckpointError, match="log-probabilities differ by up to"):
+            open_with(log_probs=log_probs)
     for changes in ({"log_probs": ()}, {"source": (10**6,)}, {"output": (10**6,), "log_probs": (0.0, 0.0)}):
         with pytest.raises(CheckpointError, match=r"has no golden sentence \(.*\); export the model again"):
             open_with(**changes)
