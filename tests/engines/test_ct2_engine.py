@@ -325,9 +325,28 @@ def test_a_stop_signal_ends_search_and_score(engine: CT2Engine, prefixes: list[l
         engine.score([[5]], [[6]], stop=stop)
 
 
+@pytest.mark.parametrize("n_sources", [1, 60])
+def test_a_stop_signal_ends_what_is_under_way_and_nothing_more_begins(
+    engine: CT2Engine, n_sources: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, begun, submit = StopFlag(), [], Runtime.submit
+
+    def stopped_meanwhile(self: Runtime, batch: list[list[int]], *given: Any, **options: Any) -> list[Any]:
+        begun.append(len(batch))
+        stop.signum = signal.SIGINT
+        return submit(self, batch, *given, **options)
+
+    monkeypatch.setattr(Runtime, "submit", stopped_meanwhile)
+    with pytest.raises(Stopped, match="translation"):
+        engine.search([[5, 6, 7] * 10] * n_sources, config=SearchConfig(), stop=stop)
+    assert len(begun) == 1
+    assert begun[0] < n_sources or n_sources == 1
+
+
 def test_devices_and_number_types_that_are_not_there_are_refused_by_name(tmp_path: Path, model: Transformer) -> None:
-    with pytest.raises(ConfigError, match="device='tpu' is unknown to CTranslate2; use 'cpu'"):
-        exported(tmp_path / "a", model, device="tpu")
+    for device in ("tpu", "cpu:1", "cuda:x"):
+        with pytest.raises(ConfigError, match=f"device='{device}' is unknown to CTranslate2; use 'cpu'"):
+            exported(tmp_path / device, model, device=device)
     with pytest.raises(ConfigError, match="device='cuda:77', but CTranslate2 sees"):
         exported(tmp_path / "b", model, device="cuda:77")
     with pytest.raises(ConfigError, match=r"is exported as float16, which CTranslate2 .* export again with --dtype"):

@@ -25,20 +25,20 @@ SHAPES = [
 
 
 def model(number: int) -> torch.nn.Module:
-    return random_model(SHAPES[number], seed=number)
+    return random_model(SHAPES[number % 2], seed=number)
 
 
 def test_scores_are_those_of_the_mean_probability() -> None:
-    both = TorchEngine(model(0), others=[model(1)])  # type: ignore[arg-type, list-item]
-    sources = sources_for(both.model)
+    together = TorchEngine(model(0), others=[model(1), model(2)])  # type: ignore[arg-type, list-item]
+    sources = sources_for(together.model)
     targets = [[7, 8, 9], [], [10, 11], [12]]
-    alone = [TorchEngine(model(number)).score(sources, targets) for number in (0, 1)]  # type: ignore[arg-type]
-    for row, first, second in zip(both.score(sources, targets), *alone, strict=True):
-        assert row == pytest.approx(mean_of(first, second), abs=1e-4)
+    alone = [TorchEngine(model(number)).score(sources, targets) for number in (0, 1, 2)]  # type: ignore[arg-type]
+    for row, *rows in zip(together.score(sources, targets), *alone, strict=True):
+        assert row == pytest.approx(mean_of(*rows), abs=1e-4)
 
 
-def mean_of(first: list[float], second: list[float]) -> list[float]:
-    return [math.log((math.exp(a) + math.exp(b)) / 2) for a, b in zip(first, second, strict=True)]
+def mean_of(*rows: list[float]) -> list[float]:
+    return [math.log(sum(map(math.exp, each)) / len(rows)) for each in zip(*rows, strict=True)]
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
