@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from random_models import exported, random_model, sources_for, vocabularies
+from random_models import exported, fake_subword, random_model, sources_for, vocabularies
 from tiny_model import signed
 from yiwen.engines import ct2_engine
 from yiwen.engines.ct2_engine import CT2Engine
@@ -23,7 +23,7 @@ from yiwen.engines.ct2_rules import Seen, replay, settled_beam, settled_greedy
 from yiwen.engines.ct2_runtime import BATCH_TOKENS, Runtime
 from yiwen.engines.exported import Golden, read_info, write_info
 from yiwen.engines.torch_engine import TorchEngine
-from yiwen.errors import CheckpointError, ConfigError, Stopped
+from yiwen.errors import CheckpointError, ConfigError, DataError, Stopped
 from yiwen.files import MANIFEST
 from yiwen.model.config import ModelConfig
 from yiwen.model.transformer import Transformer
@@ -237,6 +237,35 @@ def test_greedily_what_ends_at_the_limit_has_ended_with_scores_or_without(
     scored = settled_greedy([Seen((5, 6, 7), -2.0, True)], limit=limit, config=config)
     assert [(h.ids, h.log_prob) for h in scored or []] == [((5, 6, 7), -2.0)] * is_finished
     assert settled_greedy([Seen((5, 6), -2.0, True)], limit=limit, config=config) is None, "it ended too early"
+
+
+def test_what_is_longer_than_the_model_has_positions_for_is_refused_by_its_side(engine: CT2Engine) -> None:
+    config = SearchConfig()
+    for side, act in (
+        ("source", lambda: engine.search([[5], [6] * 47], config=config)),
+        ("prefix", lambda: engine.search([[5], [6]], config=config, prefixes=[[7], [8] * 47])),
+        ("source", lambda: engine.score([[5], [6] * 47], [[7], [8]])),
+        ("target", lambda: engine.score([[5], [6]], [[7], [8] * 47])),
+    ):
+        with pytest.raises(DataError, match=f"{side} 2 has 47 subwords, the model has positions for 46; shorten it"):
+            act()
+
+
+def test_a_model_of_other_subwords_is_refused(tmp_path: Path, model: Transformer) -> None:
+    exported(tmp_path / "model", model)
+    source, target = vocabularies(model)
+    for sides in ({"source": fake_subword(28), "target": target}, {"source": source, "target": fake_subword(28)}):
+        with pytest.raises(CheckpointError, match="in their order; it belongs to another model: export the model agai"):
+            CT2Engine(tmp_path / "model", **sides, is_new=True)
+
+
+def test_an_engine_uses_every_core_where_nobody_says_how_many(
+    tmp_path: Path, model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    exported(tmp_path / "model", model)
+    source, target = vocabularies(model)
+    assert CT2Engine(tmp_path / "model", source=source, target=target, is_new=True).replicas == 3
 
 
 def test_a_model_leaves_torch_its_threads(tmp_path: Path, model: Transformer) -> None:

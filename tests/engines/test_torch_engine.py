@@ -116,6 +116,8 @@ def test_no_translation_is_longer_than_the_model_has_positions(engine: TorchEngi
     (found,) = engine.search([source], config=config)
     assert [len(h.ids) for h in found] == [30]
     assert not found[0].is_finished
+    (found,) = engine.search_terms([source], [[[9, 8]]], config=config)
+    assert {len(h.ids) for h in found} == {30}
 
 
 def test_the_limits_follow_the_length_of_the_source(engine: TorchEngine) -> None:

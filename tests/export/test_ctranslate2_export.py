@@ -15,7 +15,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from random_models import random_model
+from random_models import fake_subword, random_model
 from tiny_model import TinyRun
 from yiwen.bundle import load_model, open_bundle
 from yiwen.data.store import TextPairs
@@ -60,6 +60,7 @@ def test_a_float32_export_agrees_token_by_token(
     assert exact["largest_log_prob_difference"] <= 1e-4
     info = read_info(bundle / "ctranslate2")
     assert (info.verification, info.max_len) == (report.verification, 96)
+    assert info.golden is not None, "each machine that loads it translates a sentence"
     verify_manifest(bundle / "ctranslate2")
     assert engine_of(bundle).description == "CTranslate2 float32 on cpu"
     assert "float32" in printed(report, capsys)
@@ -215,6 +216,11 @@ def test_duplicate_subwords_are_refused(tmp_path: Path) -> None:
     doubled: Subword = Doubled()  # type: ignore[assignment]
     with pytest.raises(ExportError, match="the source vocabulary has 29 subwords, 1 different ones, for 29 embeddings"):
         ct2_spec.write_model(tmp_path, model, source=doubled, target=doubled, dtype="int8", alignment=None)
+    few = fake_subword(28)
+    with pytest.raises(
+        ExportError, match="the source vocabulary has 28 subwords, 28 different ones, for 29 embeddings"
+    ):
+        ct2_spec.write_model(tmp_path, model, source=few, target=few, dtype="int8", alignment=None)
 
 
 def test_a_greedy_token_that_differs_with_a_margin_is_named_and_a_tie_is_not(
