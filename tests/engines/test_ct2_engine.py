@@ -352,6 +352,8 @@ def test_a_stop_signal_ends_search_and_score(engine: CT2Engine, prefixes: list[l
         engine.search([[5], [6]], config=SearchConfig(), prefixes=prefixes, stop=stop)
     with pytest.raises(Stopped, match="scoring"):
         engine.score([[5]], [[6]], stop=stop)
+    with pytest.raises(Stopped, match="alignment"):
+        engine.attend([[5]], [[6]], stop=stop)
 
 
 @pytest.mark.parametrize("n_sources", [1, 60])
@@ -435,27 +437,54 @@ def test_a_shortlist_that_no_manifest_lists_is_none(tmp_path: Path, model: Trans
     assert "shortlist" not in CT2Engine(folder, source=source, target=target, threads=1).description
 
 
+class WithGolden:
+    """An exported model that is opened with one golden sentence or another."""
+
+    def __init__(self, folder: Path, model: Transformer, dtype: str = "float32") -> None:
+        engine = exported(folder, model, dtype=dtype)
+        (self.output,), self.folder, self.model = engine.greedy([[7, 8]]), folder, model
+        (self.log_probs,) = map(tuple, engine.score([[7, 8]], [self.output]))
+
+    def open(self, **changes: object) -> None:
+        info, (source, target) = read_info(self.folder), vocabularies(self.model)
+        golden = {"source": (7, 8), "output": self.output, "log_probs": self.log_probs, **changes}
+        write_info(self.folder, dataclasses.replace(info, golden=Golden(**golden)))  # type: ignore[arg-type]
+        (self.folder / MANIFEST).touch()
+        CT2Engine(signed(self.folder), source=source, target=target, threads=1)
+
+
 def test_a_golden_sentence_that_comes_out_otherwise_is_refused(tmp_path: Path, model: Transformer) -> None:
-    folder = tmp_path / "model"
-    engine = exported(folder, model)
-    source, target = vocabularies(model)
-    (output,) = engine.greedy([[7, 8]])
-    (row,) = engine.score([[7, 8]], [output])
-    info = read_info(folder)
-
-    def open_with(**changes: object) -> CT2Engine:
-        golden = {"source": (7, 8), "output": output, "log_probs": tuple(row), **changes}
-        write_info(folder, type(info)(**{**vars(info), "golden": Golden(**golden)}))  # type: ignore[arg-type]
-        (folder / MANIFEST).touch()
-        return CT2Engine(signed(folder), source=source, target=target, threads=1)
-
-    open_with()
-    for log_probs in (tuple(value - 0.5 for value in row), (*row[:-1], math.nan)):
-        with pytest.raises(CheckpointError, match="log-probabilities differ by up to"):
-            open_with(log_probs=log_probs)
+    found = WithGolden(tmp_path / "model", model)
+    found.open()
+    with pytest.raises(CheckpointError, match="log-probabilities differ by up to"):
+        found.open(log_probs=(*found.log_probs[:-1], math.nan))
     for changes in ({"log_probs": ()}, {"source": (10**6,)}, {"output": (10**6,), "log_probs": (0.0, 0.0)}):
         with pytest.raises(CheckpointError, match=r"has no golden sentence \(.*\); export the model again"):
-            open_with(**changes)
+            found.open(**changes)
+
+
+@pytest.mark.parametrize(("dtype", "fine", "wrong"), [("float32", 0.0009, 0.002), ("int8", 0.09, 0.2)])
+def test_the_log_probabilities_of_a_golden_sentence_may_differ_as_kernels_round(
+    dtype: str, fine: float, wrong: float, tmp_path: Path, model: Transformer
+) -> None:
+    found = WithGolden(tmp_path / "model", model, dtype)
+    first, *others = found.log_probs
+    found.open(log_probs=(first - fine, *others))
+    with pytest.raises(CheckpointError, match="log-probabilities differ by up to"):
+        found.open(log_probs=(first - wrong, *others))
+
+
+def test_a_search_that_finds_another_golden_translation_is_refused_where_the_model_was_sure(
+    tmp_path: Path, model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unsure, sure = (
+        WithGolden(tmp_path / name, each) for name, each in (("unsure", model), ("sure", random_model(SHAPE, eos=40.0)))
+    )
+    assert min(unsure.log_probs) < math.log(0.6) < min(sure.log_probs)
+    monkeypatch.setattr(CT2Engine, "greedy", lambda engine, sources: [(9, 9)])
+    unsure.open()  # another processor may rightly choose another token
+    with pytest.raises(CheckpointError, match=r"translates its golden sentence to \[9, 9\] where it has to give"):
+        sure.open()
 
 
 @pytest.mark.parametrize(
