@@ -459,13 +459,15 @@ def test_texts_that_cannot_be_scored_are_named_by_their_line(
     assert (skipped, [math.isnan(score) for score in scores]) == ([11], [False] * 10 + [True])
 
 
-def test_a_side_as_long_as_the_model_has_positions_for_is_scored(translator: Translator) -> None:
+def test_a_side_as_long_as_the_model_has_positions_for_is_scored_and_may_be_a_prefix(translator: Translator) -> None:
     n_subwords = {n: len(translator.bundle.target.encode(["x" * n])[0]) for n in range(80, 120)}
     longest = next(n for n, size in n_subwords.items() if size == translator.bundle.room)
     skipped: list[int] = []
     (score,) = translator.score(["Deti."], ["x" * longest], skipped=skipped)
     assert (skipped, score.n_tokens) == ([], 96)
     assert score.log_prob < 0
+    (translation,) = translator.translate(["Deti."], prefixes=["x" * longest], checks=False)
+    assert translation.text == "x" * longest
 
 
 def test_blank_sides_have_a_score_too(translator: Translator) -> None:
@@ -503,18 +505,49 @@ def test_as_many_blocks_are_translated_at_once_as_the_engine_takes(
     assert [str(each) for each in two.translate_lines([b"Deti.", b"Gedi."])] == ["Deti.", "Gedi."]
 
 
-def test_scores_that_nobody_looks_at_are_not_asked_for(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bool] = []
+@pytest.fixture
+def asked(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the engine is asked for, search by search."""
+    seen: list[dict[str, Any]] = []
     search = translator.engine.search
 
-    def noted(sources: Sequence[Ids], *, with_scores: bool, **settings: Any) -> list[list[Hypothesis]]:
-        asked.append(with_scores)
+    def noted(sources: Sequence[Ids], **settings: Any) -> list[list[Hypothesis]]:
+        seen.append(settings)
         return search(sources, **settings)
 
     monkeypatch.setattr(translator.engine, "search", noted)
+    return seen
+
+
+def test_scores_that_nobody_looks_at_are_not_asked_for(translator: Translator, asked: list[dict[str, Any]]) -> None:
     for with_scores in (False, True):
         translator.translate(["Deti gedi."], with_scores=with_scores, checks=False)
-    assert asked == [False, True]
+    assert [settings["with_scores"] for settings in asked] == [False, True]
+
+
+def test_the_rules_of_a_search_are_those_of_the_bundle_where_nobody_gives_others(
+    translator: Translator, asked: list[dict[str, Any]]
+) -> None:
+    bundle = replace(translator.bundle, info=replace(translator.bundle.info, search=SHORT))
+    Translator(bundle, translator.engine).translate(["Deti gedi."], checks=False)
+    translator.translate(["Deti gedi."], search=SearchConfig(beam_size=7, mbr=5), checks=False)
+    assert [settings["config"] for settings in asked] == [SHORT, SearchConfig(beam_size=7, n_best=5)]
+
+
+def test_a_prefix_belongs_to_the_first_piece_of_its_own_text_in_the_script_that_the_model_writes(
+    translator: Translator, asked: list[dict[str, Any]]
+) -> None:
+    info = replace(translator.bundle.info, tgt_lang="zh-Hans")
+    traditional = Translator(replace(translator.bundle, info=info), translator.engine, tgt_lang="zh-Hant")
+    texts = ["", "Deti gedi.\nBapu reta.", "deti gebu " * 20]
+    n_pieces = [len(segments_of(translator, text)) for text in texts]
+    traditional.translate(texts, prefixes=["", "", "頭髮"], by_sentence=True, checks=False, search=SHORT)
+    assert n_pieces[2] > 1
+    (begun,) = translator.bundle.target.encode(["头发"])
+    nothing: list[int] = []
+    assert [settings["prefixes"] for settings in asked] == [
+        [*[nothing] * n_pieces[1], begun, *[nothing] * (n_pieces[2] - 1)]
+    ]
 
 
 @pytest.mark.parametrize("n_lines", [0, 1, 7, 8, 50])
