@@ -20,7 +20,9 @@ from tiny_model import MAX_TOKENS, TinyRun, signed, tampered
 from yiwen.bundle import BundleInfo, find_bundle, load_model, model_card, open_bundle, save_bundle
 from yiwen.engines.encoders import load_encoder
 from yiwen.errors import CheckpointError, ConfigError, MissingDependencyError
+from yiwen.model.transformer import Transformer
 from yiwen.tasks.config import Task
+from yiwen.tasks.heads import EncoderModel
 from yiwen.text.subword import subword_paths
 
 
@@ -83,7 +85,34 @@ def test_loading_a_model_leaves_the_random_numbers_alone(tiny_run: TinyRun) -> N
     expected = torch.rand(3)
     torch.manual_seed(1)
     load_model(bundle)
+    load_encoder(bundle)
     assert torch.equal(torch.rand(3), expected)
+
+
+def test_the_encoder_of_a_translator_has_the_source_embeddings_where_both_sides_have_their_own(
+    tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    first = open_bundle(tiny_run.best)
+    info = dataclasses.replace(first.info, model=dataclasses.replace(first.info.model, tied_embeddings="target"))
+    model = Transformer(info.model, src_vocab_size=info.src_vocab_size, tgt_vocab_size=info.tgt_vocab_size)
+    models = subword_paths(first.folder)
+    save_bundle(tmp_path / "untied", info=info, weights=dict(model.named_parameters()), models=models)
+    encoder = load_encoder(open_bundle(tmp_path / "untied"))
+    assert torch.equal(encoder.body.src_embedding.weight, model.src_embedding.weight)
+
+
+def test_an_encoder_is_loaded_with_all_of_its_head_and_with_nothing_else(tiny_classifier: Path, tmp_path: Path) -> None:
+    first = open_bundle(tiny_classifier / "best")
+    info, n_labels = dataclasses.replace(first.info, pooling="attention"), len(first.info.labels)
+    model = EncoderModel(info.model, vocab_size=info.src_vocab_size, n_labels=n_labels, pooling="attention")
+    weights, models = dict(model.named_parameters()), subword_paths(first.folder)
+    save_bundle(tmp_path / "whole", info=info, weights=weights, models=models)
+    loaded = dict(load_encoder(open_bundle(tmp_path / "whole")).named_parameters())
+    assert loaded.keys() == weights.keys() >= {"pool_query"}
+    assert all(torch.equal(loaded[name], weights[name]) for name in weights)
+    save_bundle(tmp_path / "more", info=info, weights={**weights, "surplus": torch.zeros(2)}, models=models)
+    with pytest.raises(CheckpointError, match="surplus is not part of the model"):
+        load_encoder(open_bundle(tmp_path / "more"))
 
 
 def test_weights_are_loaded_unrounded_whatever_torch_begins_with(tiny_run: TinyRun) -> None:
