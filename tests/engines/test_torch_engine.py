@@ -116,8 +116,9 @@ def test_no_translation_is_longer_than_the_model_has_positions(engine: TorchEngi
     (found,) = engine.search([source], config=config)
     assert [len(h.ids) for h in found] == [30]
     assert not found[0].is_finished
-    (found,) = engine.search_terms([source], [[[9, 8]]], config=config)
-    assert {len(h.ids) for h in found} == {30}
+    short = SearchConfig(beam_size=2, max_len_ratio=0.0, max_len_extra=1)
+    (found,) = engine.search_terms([[7]], [[[*range(4, 24)], [9, 8] * 7]], config=short)
+    assert {len(h.ids) for h in found} == {30}, "terms of 34 subwords go as far as there is room"
 
 
 def test_the_limits_follow_the_length_of_the_source(engine: TorchEngine) -> None:
