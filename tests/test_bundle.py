@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 
 import yiwen
 from tiny_model import MAX_TOKENS, TinyRun, signed, tampered
-from yiwen.bundle import BundleInfo, find_bundle, load_model, model_card, open_bundle, save_bundle
+from yiwen.bundle import BundleInfo, find_bundle, load_model, model_card, open_bundle, require_language, save_bundle
 from yiwen.engines.encoders import load_encoder
 from yiwen.errors import CheckpointError, ConfigError, MissingDependencyError
 from yiwen.model.transformer import Transformer
@@ -47,6 +47,25 @@ def test_a_bundle_holds_all_that_translation_needs(tiny_run: TinyRun) -> None:
 def test_a_model_is_loaded_from_an_opened_bundle(folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"bundle is a \w+; give what yiwen\.bundle\.open_bundle returns, not"):
         load_model(folder)  # type: ignore[arg-type]
+
+
+def test_only_a_translator_is_loaded_as_one(tiny_classifier: Path) -> None:
+    with pytest.raises(CheckpointError, match="is a model of the task 'classify' and no translator; use `yiwen classi"):
+        load_model(open_bundle(tiny_classifier / "best"))
+
+
+@pytest.mark.parametrize(("longest", "limit"), [(1, 1), (24, 23), (96, 95), (500, 95)])
+def test_text_is_read_in_pieces_as_long_as_in_training_and_as_there_are_positions_for(
+    longest: int, limit: int, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    assert open_bundle(tampered(tiny_run.best, tmp_path / "b", max_src_tokens=longest)).limit == limit
+
+
+def test_a_language_may_be_spelt_in_another_way_and_is_no_other_script(tiny_run: TinyRun, tmp_path: Path) -> None:
+    bundle = open_bundle(tampered(tiny_run.best, tmp_path / "b", tgt_lang="sr-Latn"))
+    require_language(bundle, "sr_latn")
+    with pytest.raises(ConfigError, match="translates into sr-Latn, not into sr-Cyrl; leave the language out"):
+        require_language(bundle, "sr-Cyrl")
 
 
 def test_without_torch_a_model_names_the_pip_line(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch) -> None:
