@@ -19,6 +19,7 @@ import yiwen
 from tiny_model import MAX_TOKENS, TinyRun, signed, tampered
 from yiwen.bundle import BundleInfo, find_bundle, load_model, model_card, open_bundle, require_language, save_bundle
 from yiwen.engines.encoders import load_encoder
+from yiwen.engines.exported import card_of
 from yiwen.errors import CheckpointError, ConfigError, MissingDependencyError
 from yiwen.model.transformer import Transformer
 from yiwen.tasks.config import Task
@@ -205,7 +206,9 @@ def test_a_run_means_its_best_model(tiny_run: TinyRun, tmp_path: Path) -> None:
 
 def test_a_model_card_may_be_edited(folder: Path) -> None:
     (folder / "README.md").write_text("# Ours\r\n", encoding="utf-8")
-    assert load_model(open_bundle(folder))
+    bundle = open_bundle(folder)
+    assert load_model(bundle)
+    assert card_of(bundle) == b"# Ours\r\n", "an export takes it along"
 
 
 @pytest.mark.parametrize("name", ["bundle.json", "model.safetensors", "shared.spm"])
