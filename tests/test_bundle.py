@@ -17,10 +17,13 @@ from safetensors.torch import load_file, save_file
 
 import yiwen
 from tiny_model import MAX_TOKENS, TinyRun, signed, tampered
-from yiwen.bundle import BundleInfo, find_bundle, load_model, model_card, open_bundle, save_bundle
+from yiwen.bundle import BundleInfo, find_bundle, load_model, model_card, open_bundle, require_language, save_bundle
 from yiwen.engines.encoders import load_encoder
+from yiwen.engines.exported import card_of
 from yiwen.errors import CheckpointError, ConfigError, MissingDependencyError
+from yiwen.model.transformer import Transformer
 from yiwen.tasks.config import Task
+from yiwen.tasks.heads import EncoderModel
 from yiwen.text.subword import subword_paths
 
 
@@ -47,6 +50,25 @@ def test_a_model_is_loaded_from_an_opened_bundle(folder: Path) -> None:
         load_model(folder)  # type: ignore[arg-type]
 
 
+def test_only_a_translator_is_loaded_as_one(tiny_classifier: Path) -> None:
+    with pytest.raises(CheckpointError, match="is a model of the task 'classify' and no translator; use `yiwen classi"):
+        load_model(open_bundle(tiny_classifier / "best"))
+
+
+@pytest.mark.parametrize(("longest", "limit"), [(1, 1), (24, 23), (96, 95), (500, 95)])
+def test_text_is_read_in_pieces_as_long_as_in_training_and_as_there_are_positions_for(
+    longest: int, limit: int, tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    assert open_bundle(tampered(tiny_run.best, tmp_path / "b", max_src_tokens=longest)).limit == limit
+
+
+def test_a_language_may_be_spelt_in_another_way_and_is_no_other_script(tiny_run: TinyRun, tmp_path: Path) -> None:
+    bundle = open_bundle(tampered(tiny_run.best, tmp_path / "b", tgt_lang="sr-Latn"))
+    require_language(bundle, "sr_latn")
+    with pytest.raises(ConfigError, match="translates into sr-Latn, not into sr-Cyrl; leave the language out"):
+        require_language(bundle, "sr-Cyrl")
+
+
 def test_without_torch_a_model_names_the_pip_line(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingDependencyError, match=r"^a model needs torch: pip install 'yiwen\[train\]'$"):
@@ -60,6 +82,7 @@ def test_what_is_saved_is_what_is_loaded(tiny_run: TinyRun, tmp_path: Path) -> N
     save_bundle(tmp_path / "copy", info=first.info, weights=weights, models=(src_model, tgt_model))
     again = open_bundle(tmp_path / "copy")
     assert again.info == first.info
+    assert (tmp_path / "copy" / "model.safetensors").stat().st_mode & 0o777 == 0o644, "whoever serves it may read it"
     loaded = dict(load_model(again).named_parameters())
     assert loaded.keys() == weights.keys()
     assert all(torch.equal(loaded[name], weights[name]) for name in weights)
@@ -82,7 +105,34 @@ def test_loading_a_model_leaves_the_random_numbers_alone(tiny_run: TinyRun) -> N
     expected = torch.rand(3)
     torch.manual_seed(1)
     load_model(bundle)
+    load_encoder(bundle)
     assert torch.equal(torch.rand(3), expected)
+
+
+def test_the_encoder_of_a_translator_has_the_source_embeddings_where_both_sides_have_their_own(
+    tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    first = open_bundle(tiny_run.best)
+    info = dataclasses.replace(first.info, model=dataclasses.replace(first.info.model, tied_embeddings="target"))
+    model = Transformer(info.model, src_vocab_size=info.src_vocab_size, tgt_vocab_size=info.tgt_vocab_size)
+    models = subword_paths(first.folder)
+    save_bundle(tmp_path / "untied", info=info, weights=dict(model.named_parameters()), models=models)
+    encoder = load_encoder(open_bundle(tmp_path / "untied"))
+    assert torch.equal(encoder.body.src_embedding.weight, model.src_embedding.weight)
+
+
+def test_an_encoder_is_loaded_with_all_of_its_head_and_with_nothing_else(tiny_classifier: Path, tmp_path: Path) -> None:
+    first = open_bundle(tiny_classifier / "best")
+    info, n_labels = dataclasses.replace(first.info, pooling="attention"), len(first.info.labels)
+    model = EncoderModel(info.model, vocab_size=info.src_vocab_size, n_labels=n_labels, pooling="attention")
+    weights, models = dict(model.named_parameters()), subword_paths(first.folder)
+    save_bundle(tmp_path / "whole", info=info, weights=weights, models=models)
+    loaded = dict(load_encoder(open_bundle(tmp_path / "whole")).named_parameters())
+    assert loaded.keys() == weights.keys() >= {"pool_query"}
+    assert all(torch.equal(loaded[name], weights[name]) for name in weights)
+    save_bundle(tmp_path / "more", info=info, weights={**weights, "surplus": torch.zeros(2)}, models=models)
+    with pytest.raises(CheckpointError, match="surplus is not part of the model"):
+        load_encoder(open_bundle(tmp_path / "more"))
 
 
 def test_weights_are_loaded_unrounded_whatever_torch_begins_with(tiny_run: TinyRun) -> None:
@@ -116,6 +166,9 @@ def test_the_card_of_an_encoder_speaks_of_no_other_side(tiny_classifier: Path) -
     info = open_bundle(tiny_classifier / "best").info
     text = model_card(info)
     assert "\n# classify: en\n" in text
+    assert yaml.safe_load(text.split("---\n")[1])["language"] == ["en"]
+    assert f"{len(info.labels)} labels: {', '.join(info.labels)}" in text
+    assert "--src test.en --ref test.labels\n" in text
     assert f"; {info.src_vocab_size} subwords; " in text
     assert "target" not in text
 
@@ -143,13 +196,19 @@ def test_a_run_means_its_best_model(tiny_run: TinyRun, tmp_path: Path) -> None:
     assert (bundle.folder, bundle.info) == (tiny_run.best, open_bundle(tiny_run.best).info)
     assert find_bundle(tiny_run.best) == tiny_run.best
     shutil.copyfile(tiny_run.folder / "recipe.toml", tmp_path / "recipe.toml")
+    (model := tmp_path / "model").mkdir()
+    for name in ("bundle.json", "recipe.toml"):
+        (model / name).touch()
+    assert find_bundle(model) == model, "a bundle with a recipe beside its weights is no run"
     with pytest.raises(CheckpointError, match=r"is a run without a best model: its first validation is still to come"):
         open_bundle(tmp_path)
 
 
 def test_a_model_card_may_be_edited(folder: Path) -> None:
     (folder / "README.md").write_text("# Ours\r\n", encoding="utf-8")
-    assert load_model(open_bundle(folder))
+    bundle = open_bundle(folder)
+    assert load_model(bundle)
+    assert card_of(bundle) == b"# Ours\r\n", "an export takes it along"
 
 
 @pytest.mark.parametrize("name", ["bundle.json", "model.safetensors", "shared.spm"])
@@ -229,7 +288,7 @@ def drop_a_weight(path: Path) -> None:
     weights = load_file(path)
     del weights["encoder.layers.0.feed_forward.inner.bias"]
     weights["surplus"] = torch.zeros(2)
-    weights["tgt_embedding.weight"] = weights["tgt_embedding.weight"][:, :5].contiguous()
+    weights["tgt_embedding.weight"] = weights["tgt_embedding.weight"].T.contiguous()
     save_file(weights, path)
 
 
@@ -240,9 +299,8 @@ def drop_a_weight(path: Path) -> None:
         (
             drop_a_weight,
             [
-                "encoder.layers.0.feed_forward.inner.bias is missing",
-                "surplus is not part of the model",
-                "tgt_embedding.weight has shape (340, 5), the model (340, 32)",
+                "encoder.layers.0.feed_forward.inner.bias is missing; surplus is not part of the model; "
+                "tgt_embedding.weight has shape (32, 340), the model (340, 32)"
             ],
         ),
     ],

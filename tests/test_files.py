@@ -9,6 +9,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -93,6 +94,12 @@ def test_of_a_disk_that_then_cannot_even_be_cleared_what_came_first_is_told(
     assert caught.value is first
 
 
+def test_a_file_that_the_system_names_is_the_one_that_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught, files.new_folder(tmp_path / "b"):
+        (tmp_path / "corpus.en").read_bytes()
+    assert caught.value.filename == str(tmp_path / "corpus.en")
+
+
 def test_what_a_library_says_of_an_error_without_a_number_is_kept(tmp_path: Path) -> None:
     with pytest.raises(OSError) as caught, files.new_folder(tmp_path / "b"):
         raise OSError("Not found: a vocabulary")
@@ -136,11 +143,13 @@ def test_two_processes_that_write_one_file_leave_one_of_both(tmp_path: Path, mon
 
 
 def test_a_new_folder_carries_a_manifest_of_all_its_files(tmp_path: Path) -> None:
-    folder = tmp_path / "deep" / "bundle"
+    folder = tmp_path / "deep" / "down" / "bundle"
     with files.new_folder(folder) as new:
         (new / "part").mkdir()
         (new / "part" / "b.bin").write_bytes(b"b")
         (new / "a.bin").write_bytes(b"a")
+        with files.new_folder(new / "published") as inside:  # which has a manifest of its own
+            (inside / "c.bin").write_bytes(b"c")
         assert not folder.exists()
     manifest = json.loads((folder / files.MANIFEST).read_text(encoding="utf-8"))
     assert list(manifest) == ["a.bin", "part/b.bin"]
@@ -233,10 +242,10 @@ def test_what_another_moved_aside_and_only_they_may_put_back_keeps_nobody_from_w
 
 
 def test_a_file_replaces_what_a_killed_writer_of_its_name_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for left in (".tmp-99999999-a.txt", ".tmp-99999999-b.txt", f".tmp-{os.getpid()}-a.txt"):
+    for left in (".tmp-99999999-a[1].txt", ".tmp-99999999-b.txt", f".tmp-{os.getpid()}-a[1].txt"):
         (tmp_path / left).touch()
-    files.write_text(tmp_path / "a.txt", "new")
-    assert names(tmp_path) == [f".tmp-{os.getpid()}-a.txt", ".tmp-99999999-b.txt", "a.txt"]
+    files.write_text(tmp_path / "a[1].txt", "new")
+    assert names(tmp_path) == [f".tmp-{os.getpid()}-a[1].txt", ".tmp-99999999-b.txt", "a[1].txt"]
 
     def refuse(path: Path) -> None:  # it is another user's
         raise PermissionError(path)
@@ -244,6 +253,20 @@ def test_a_file_replaces_what_a_killed_writer_of_its_name_left(tmp_path: Path, m
     monkeypatch.setattr(files, "remove", refuse)
     files.write_text(tmp_path / "b.txt", "new")
     assert (tmp_path / "b.txt").read_text(encoding="utf-8") == "new"
+
+
+def test_what_another_user_writes_and_what_is_being_removed_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(pid: int, signal: int) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "kill", refuse)
+    left = [".tmp-1-a.txt", ".tmp-removed-a.txt"]
+    for name in left:
+        (tmp_path / name).touch()
+    files.write_text(tmp_path / "a.txt", "new")
+    assert names(tmp_path) == [*left, "a.txt"]
 
 
 def test_where_no_process_can_be_asked_whether_it_lives_its_age_decides(
@@ -254,6 +277,7 @@ def test_where_no_process_can_be_asked_whether_it_lives_its_age_decides(
     )
     for folder in (new, young, old):
         folder.mkdir()
+    os.utime(young, (time.time() - 7200, time.time() - 7200))
     os.utime(old, (0, 0))
     asked: list[int] = []
     with monkeypatch.context() as windows:
@@ -261,6 +285,7 @@ def test_where_no_process_can_be_asked_whether_it_lives_its_age_decides(
         windows.setattr(os, "name", "nt")
         found = [files._is_written(folder) for folder in (new, young, old)]
     assert (found, asked) == ([True, True, False], [])
+    assert files._is_written(tmp_path / ".tmp-7.00000000-gone"), "and another may have removed it meanwhile"
 
 
 def test_another_container_that_writes_the_same_is_left_alone(tmp_path: Path) -> None:
@@ -471,6 +496,23 @@ def test_remove_takes_whatever_is_there_and_spares_what_a_link_points_to(tmp_pat
     assert names(tmp_path) == []
 
 
+def test_a_folder_whose_removal_is_killed_half_way_does_not_look_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(folder: Path) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "step-7" / "part").mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            files.remove(tmp_path / "step-7")
+    assert names(tmp_path) == [".tmp-removed-step-7"]
+    (tmp_path / "step-7").mkdir()
+    files.remove(tmp_path / "step-7")
+    assert names(tmp_path) == []
+
+
 def test_leftovers_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".tmp-a").touch()
     (tmp_path / ".tmp-b").mkdir()
@@ -478,6 +520,10 @@ def test_leftovers_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
     files.remove_leftovers(tmp_path)
     assert names(tmp_path) == ["kept"]
     files.remove_leftovers(tmp_path / "nowhere")
+    for left in (".tmp-99999999-a", f".tmp-{os.getpid()}-a"):
+        (tmp_path / left).touch()
+    files.remove_leftovers(tmp_path, is_ours=False)
+    assert names(tmp_path) == [f".tmp-{os.getpid()}-a", "kept"]
 
 
 def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path) -> None:
@@ -521,9 +567,11 @@ def test_a_folder_in_the_place_of_a_link_is_left_alone_and_named(tmp_path: Path)
 
 def test_what_is_published_is_forced_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forced: list[Path] = []
+    sizes: list[int] = []
     monkeypatch.setattr(files, "fsync", forced.append)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: sizes.append(os.fstat(descriptor).st_size))
     files.write_text(tmp_path / "a.txt", "a")
-    assert forced == [tmp_path]  # the file itself by its descriptor
+    assert (sizes, forced) == ([1], [tmp_path])  # the file itself by its descriptor, with all that was written
     with files.new_folder(tmp_path / "bundle") as new:
         (new / "part").mkdir()
         (new / "part" / "b").touch()
@@ -535,7 +583,7 @@ def test_what_is_published_is_forced_to_the_disk(tmp_path: Path, monkeypatch: py
 
 
 def test_what_can_be_written_is_known_before_the_work(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
+    (tmp_path / "file").touch(0o777)
     for path in (tmp_path / "file", tmp_path / "a.txt", tmp_path / "new" / "deep" / "a.txt", Path(os.devnull)):
         assert files.may_write(path)
     assert not files.may_write(tmp_path / "file" / "a.txt")
@@ -548,3 +596,7 @@ def test_a_file_that_is_protected_is_not_written_although_its_folder_is_free(
     monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path / "file")  # root may write everywhere
     assert not files.may_write(tmp_path / "file")
     assert files.may_write(tmp_path / "another")
+    monkeypatch.setattr("os.access", lambda path, mode: path == tmp_path / "file" or path == Path(os.devnull))
+    assert files.may_write(Path(os.devnull))  # it is written to as it is, a file is replaced by another
+    assert not files.may_write(tmp_path / "file")
+    assert not files.may_write(tmp_path / "another")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -97,9 +98,19 @@ def test_batches_are_cut_into_shards_of_a_thousand_positions_or_more(
     assert (f"batches in {expected} shards" in hardware.in_words(chosen)) == (expected > 1)
 
 
-def test_ways_are_measured_with_the_threads_that_a_shard_has(asked: list) -> None:
-    hardware.choose(precision="bf16", threads=6, batch_tokens=3000)
-    assert asked == [("attention", "bf16", 2), ("products", "bf16", 2)]
+def test_ways_are_measured_with_the_threads_that_a_shard_has(asked: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "has_native_bf16", lambda: True)
+    hardware.choose(threads=6, batch_tokens=3000)
+    assert asked == [("precision", "", 2), ("attention", "bf16", 2), ("products", "bf16", 2)]
+
+
+def test_another_processor_and_another_torch_are_measured_anew(asked: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    hardware.choose(precision="bf16", threads=2)
+    monkeypatch.setattr(hardware, "processor_name", lambda: "another")  # of several that share a home
+    hardware.choose(precision="bf16", threads=2)
+    monkeypatch.setattr(torch, "__version__", "another")
+    hardware.choose(precision="bf16", threads=2)
+    assert asked == [("attention", "bf16", 2), ("products", "bf16", 2)] * 3
 
 
 def test_shards_share_the_threads() -> None:
@@ -132,6 +143,27 @@ def test_room_for_kernels_is_asked_for_unless_the_user_did(monkeypatch: pytest.M
     monkeypatch.delenv(names[0])
     hardware.keep_kernels(512)
     assert os.environ[names[0]] == "512"
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.delenv(names[0])
+    hardware.choose(threads=1)
+    assert os.environ[names[0]] == "128"
+
+
+def test_a_run_that_keeps_what_its_first_start_chose_is_set_up_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+    monkeypatch.setattr(hardware, "keep_memory", lambda: kept.append(1))
+    for keeps_memory in (False, True):
+        monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+        chosen = Hardware(
+            device="cpu",
+            precision="bf16",
+            threads=torch.get_num_threads(),
+            attention="plain",
+            keeps_memory=keeps_memory,
+        )
+        hardware.apply(chosen)
+        assert "ONEDNN_PRIMITIVE_CACHE_CAPACITY" in os.environ
+        assert len(kept) == keeps_memory
 
 
 def test_what_a_user_decides_is_not_measured(asked: list, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,6 +243,26 @@ def test_memory_is_the_machines_or_what_a_container_may_use(
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**21}.__getitem__)
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: limit)
     assert hardware.memory_gib() == expected
+    monkeypatch.delattr(os, "sysconf")  # on Windows
+    assert hardware.memory_gib() is None
+
+
+def test_cores_are_those_that_a_container_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5}, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert hardware.usable_cores() == 2
+    monkeypatch.delattr(os, "sched_getaffinity")  # on macOS and Windows
+    assert hardware.usable_cores() == 7
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
+def test_another_c_library_keeps_and_releases_nothing(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    def refuse(name: None) -> None:
+        raise error
+
+    monkeypatch.setattr("ctypes.CDLL", refuse)
+    assert not hardware.keep_memory()
+    assert not hardware.release_memory()
 
 
 def test_without_a_list_of_flags_bf16_is_not_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,6 +282,7 @@ def test_without_a_list_of_flags_bf16_is_not_assumed(monkeypatch: pytest.MonkeyP
             "AMD EPYC, family 25, model 17",
         ),
         ("processor\t: 0\nmodel name\t: Cortex: A\n", "Cortex: A"),
+        ("processor\t: 0\nFeatures\t: fp asimd\n", platform.machine()),  # most of Arm's have no name
     ],
 )
 def test_processors_of_one_name_and_two_kinds_are_told_apart(
@@ -240,7 +293,7 @@ def test_processors_of_one_name_and_two_kinds_are_told_apart(
 
 
 @pytest.mark.parametrize(
-    ("variable", "expected"), [("3", 3), ("5,2", 5), ("", 7), ("0", 7), ("many", 7), ("9999", 512)]
+    ("variable", "expected"), [("3", 3), ("5,2", 5), (" 5 , 2", 5), ("", 7), ("0", 7), ("many", 7), ("9999", 512)]
 )
 def test_threads_are_asked_for_or_all(monkeypatch: pytest.MonkeyPatch, variable: str, expected: int) -> None:
     monkeypatch.setattr(hardware, "usable_cores", lambda: 7)
@@ -276,15 +329,20 @@ def test_a_card_is_chosen_where_there_is_one(monkeypatch: pytest.MonkeyPatch, as
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: not including_emulation)
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
     chosen = hardware.choose()
     assert (chosen.device, chosen.precision, chosen.attention, chosen.keeps_memory) == ("cuda", "bf16", "fused", False)
     assert (chosen.products, chosen.threads) == ("torch", 1)
-    assert hardware.choose(threads=3).threads == 3
+    several = hardware.choose(threads=3, batch_tokens=9000)
+    assert (several.threads, several.shards) == (3, 1)
     assert hardware.choose(may_pack=True).attention == "packed"
     assert hardware.choose(may_pack=True, precision="float32").attention == "fused"
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: including_emulation)
     assert hardware.choose(may_pack=True, precision="bf16").attention == "fused"  # a T4 has no kernel for packed ones
     assert asked == []
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device="cuda": f"the card of {device}")
+    assert hardware.describe()["device"] == "the card of cuda"
+    assert hardware.question(precision="bf16", threads=1, device="cuda:1")["processor"] == "the card of cuda:1"
 
 
 def test_memory_is_kept_unless_asked_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:

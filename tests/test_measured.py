@@ -63,7 +63,7 @@ def test_another_question_has_its_own_answer() -> None:
     "content",
     [
         pytest.param(b"[" * 100_000, id="deep"),
-        *(b"", b"[]", b"{", b"\xff", b'{"question": 1}'),
+        *(b"", b"[]", b"{", b"{}", b"\xff", b'{"question": 1}'),
         json.dumps({"question": QUESTION, "answer": "green"}).encode(),
     ],
 )
@@ -102,7 +102,7 @@ class Clock:
     """Ways that take as long as they are told to, by a clock of their own."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 0.0
+        self.now = 1000.0
         self.order: list[str] = []
         monkeypatch.setattr(measured, "time", SimpleNamespace(perf_counter=lambda: self.now))
 
@@ -170,9 +170,11 @@ def test_attention_is_timed_in_the_precision_of_the_training(
     precision: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = set()
+    queries = []
 
     def attend(*inputs: torch.Tensor) -> torch.Tensor:
         seen.update(each.dtype for each in inputs)
+        queries.append(inputs[0])
         return inputs[0] * 1
 
     for way in ("plain_attention", "fused_attention"):
@@ -180,6 +182,20 @@ def test_attention_is_timed_in_the_precision_of_the_training(
     monkeypatch.setattr(measured, "_ROWS", 2)
     faster_attention(precision=precision, threads=1)
     assert seen == {dtype}
+    assert all(query.grad is not None for query in queries), "and backward, too"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [([(3.0, 1.0), (1.0, 1.0), (1.0, 1.2)], "fused"), ([(1.0, 0.5), (1.0, 1.0), (1.0, 3.0)], "plain")],
+)
+def test_attention_is_chosen_for_short_and_long_sentences_together(
+    seconds: list[tuple[float, float]], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = iter(seconds)
+    monkeypatch.setattr(measured, "best_seconds", lambda ways: next(taken))
+    monkeypatch.setattr(measured, "_ROWS", 2)
+    assert faster_attention(precision="float32", threads=1) == expected
 
 
 def test_what_is_measured_is_the_processor_where_another_device_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:

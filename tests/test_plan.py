@@ -193,6 +193,7 @@ def test_a_line_is_a_stretch_where_nobody_asks_for_sentences(subword: Subword) -
         ("ja", ["A B", "C"], "A B C"),  # two words never become one
         ("ja", ["一", "C"], "一C"),
         ("ja", ["A B", "二"], "A B二"),
+        ("ja", ["A", "(C)"], "A(C)"),
     ],
 )
 def test_sentences_are_joined_as_the_target_language_does(
@@ -212,10 +213,17 @@ def test_a_long_line_is_cut_behind_sentences_as_many_as_fit(subword: Subword) ->
     assert max(sizes) <= LIMIT < min(sizes[:-1]) + len(subword.encode(["Deti gedi bapu reta."])[0])
 
 
+def test_what_stands_behind_a_sentence_that_had_to_be_cut_is_no_part_of_it(subword: Subword) -> None:
+    text = f"Kabe. {'Deti gedi bapu, ' * 4}reta. Robu."
+    found = [text[start:end] for start, end in fitting(text, cast(Reader, PlainReader(subword, "en")), LIMIT)]
+    assert (found[0], found[-1]) == ("Kabe.", "Robu.")
+    assert max(map(len, subword.encode(found))) <= LIMIT < len(subword.encode([text[6:-6]])[0])
+
+
 @pytest.mark.parametrize(
     ("text", "ends"),
     [
-        ("Deti gedi, bapu, reta; kabe robu, " * 3, ",;"),
+        ("Deti gedi bapu reta, " * 4, ",;"),
         ("deti gedi bapu reta kabe robu " * 5, "aeiou"),
         ("x" * 100, "x"),
         ("你好世界" * 9, "你好世界"),
@@ -231,7 +239,7 @@ def test_a_long_sentence_is_cut_behind_commas_else_before_words_else_anywhere(
     assert all(len(ids) <= LIMIT for ids in subword.encode(found))
 
 
-@pytest.mark.parametrize("drawn", ["e\u0301", "กี้", "👩\u200d👧"])
+@pytest.mark.parametrize("drawn", ["e\u0301", "กี้", "👩\u200d👩\u200d👧"])
 def test_nothing_is_cut_inside_of_what_is_drawn_as_one(drawn: str, subword: Subword) -> None:
     text = drawn * 60
     found = fitting(text, cast(Reader, PlainReader(subword, "en")), LIMIT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import shutil
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,10 @@ def test_a_translation_is_as_likely_when_it_is_scored_as_when_it_was_found(coded
     scores = translator.score(texts, [t.text for t in found])
     same = [t.score == pytest.approx(score.per_token, abs=1e-3) for t, score in zip(found, scores, strict=True)]
     assert sum(same) >= 0.9 * len(texts), "all but those that are cut into subwords in another way than they came"
+    composed = "Deti caf\u00e9.txt gedi."
+    in_parts = unicodedata.normalize("NFD", composed)
+    (expected,) = translator.score([composed], [composed])
+    assert translator.score([in_parts], [composed]) == [expected], "a name is one name however its accents are written"
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
@@ -245,6 +250,9 @@ def test_a_text_that_is_a_term_is_its_translation_and_case_follows_the_source(ti
     assert [t.flags for t in found] == [(), (), (), ()]
     (begun,) = translator.translate(["Deti gedi bapu."], glossary=Glossary({"deti": "haus"}), prefixes=["haus"])
     assert begun.text.startswith("Haus")
+    (begun,) = translator.translate(["Deti gedi bapu."], glossary=Glossary({"deti": "haus"}), prefixes=["Gemi"])
+    assert begun.text.startswith("Gemi")
+    assert "haus" in begun.text
 
 
 @pytest.mark.parametrize("search", [{"mbr": 1}, {"mbr": 3}, {"n_best": 2}, {"sampling": True}])

@@ -167,8 +167,9 @@ def test_what_is_no_sentence_never_reaches_the_model(translator: Translator, sou
 
 
 def test_a_prefix_is_kept_whatever_the_text_is(translator: Translator) -> None:
-    (found,) = translator.translate(["42"], prefixes=["Gemi"])
-    assert found.text.startswith("Gemi")
+    for text in ("42", "  Deti gedi. "):
+        (found,) = translator.translate([text], prefixes=["Gemi"], by_sentence=True)
+        assert found.text.startswith("Gemi")
 
 
 def test_sentences_are_translated_by_themselves_where_that_is_asked_for(
@@ -208,7 +209,8 @@ def test_a_single_word_is_searched_alike_whatever_another_text_has_to_start_with
     search = SearchConfig(beam_size=3)
     for word in ("deti", "bapu", "gedi"):
         (alone,) = translator.translate([word], search=search, checks=False)
-        beside, _ = translator.translate([word, sources[0]], search=search, prefixes=["", "Gemi"], checks=False)
+        beside, begun = translator.translate([word, sources[0]], search=search, prefixes=["", "Gemi"], checks=False)
+        assert begun.text.startswith("Gemi")
         assert beside.text == alone.text
         assert beside.score == pytest.approx(alone.score, abs=1e-5)
 
@@ -457,8 +459,95 @@ def test_texts_that_cannot_be_scored_are_named_by_their_line(
     assert (skipped, [math.isnan(score) for score in scores]) == ([11], [False] * 10 + [True])
 
 
+def test_a_side_as_long_as_the_model_has_positions_for_is_scored_and_may_be_a_prefix(translator: Translator) -> None:
+    n_subwords = {n: len(translator.bundle.target.encode(["x" * n])[0]) for n in range(80, 120)}
+    longest = next(n for n, size in n_subwords.items() if size == translator.bundle.room)
+    skipped: list[int] = []
+    (score,) = translator.score(["Deti."], ["x" * longest], skipped=skipped)
+    assert (skipped, score.n_tokens) == ([], 96)
+    assert score.log_prob < 0
+    (translation,) = translator.translate(["Deti."], prefixes=["x" * longest], checks=False)
+    assert translation.text == "x" * longest
+
+
 def test_blank_sides_have_a_score_too(translator: Translator) -> None:
     assert [score.n_tokens for score in translator.score(["", "Deti."], ["", ""])] == [1, 1]
+
+
+def test_a_stream_is_translated_by_the_rules_that_it_is_given(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+
+    def noted(texts: list[str], **options: Any) -> list[Translation]:
+        told.append(options)
+        return [Translation(text, 0.0) for text in texts]
+
+    rules: dict[str, Any] = {"search": SHORT, "glossary": Glossary({"deti": "haus"}), "stop": StopFlag()}
+    rules |= {"by_sentence": True, "with_scores": False, "checks": False}
+    monkeypatch.setattr(translator, "translate", noted)
+    assert [str(each) for each in translator.translate_lines([b"Deti."], **rules)] == ["Deti."]
+    assert told == [rules]
+
+
+def test_as_many_blocks_are_translated_at_once_as_the_engine_takes(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = threading.Barrier(2, timeout=30)  # passed only when two are inside
+
+    def meet(texts: list[str], **options: Any) -> list[Translation]:
+        both.wait()
+        return [Translation(text, 0.0) for text in texts]
+
+    monkeypatch.setattr(module, "BLOCK_LINES", 1)
+    two = Translator(translator.bundle, translator.engine, n_at_once=2)
+    monkeypatch.setattr(two, "translate", meet)
+    assert [str(each) for each in two.translate_lines([b"Deti.", b"Gedi."])] == ["Deti.", "Gedi."]
+
+
+@pytest.fixture
+def asked(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the engine is asked for, search by search."""
+    seen: list[dict[str, Any]] = []
+    search = translator.engine.search
+
+    def noted(sources: Sequence[Ids], **settings: Any) -> list[list[Hypothesis]]:
+        seen.append(settings)
+        return search(sources, **settings)
+
+    monkeypatch.setattr(translator.engine, "search", noted)
+    return seen
+
+
+def test_scores_that_nobody_looks_at_are_not_asked_for(translator: Translator, asked: list[dict[str, Any]]) -> None:
+    for with_scores in (False, True):
+        translator.translate(["Deti gedi."], with_scores=with_scores, checks=False)
+    assert [settings["with_scores"] for settings in asked] == [False, True]
+
+
+def test_the_rules_of_a_search_are_those_of_the_bundle_where_nobody_gives_others(
+    translator: Translator, asked: list[dict[str, Any]]
+) -> None:
+    bundle = replace(translator.bundle, info=replace(translator.bundle.info, search=SHORT))
+    Translator(bundle, translator.engine).translate(["Deti gedi."], checks=False)
+    translator.translate(["Deti gedi."], search=SearchConfig(beam_size=7, mbr=5), checks=False)
+    assert [settings["config"] for settings in asked] == [SHORT, SearchConfig(beam_size=7, n_best=5)]
+
+
+def test_a_prefix_belongs_to_the_first_piece_of_its_own_text_in_the_script_that_the_model_writes(
+    translator: Translator, asked: list[dict[str, Any]]
+) -> None:
+    info = replace(translator.bundle.info, tgt_lang="zh-Hans")
+    traditional = Translator(replace(translator.bundle, info=info), translator.engine, tgt_lang="zh-Hant")
+    texts = ["", "Deti gedi.\nBapu reta.", "deti gebu " * 20]
+    n_pieces = [len(segments_of(translator, text)) for text in texts]
+    traditional.translate(texts, prefixes=["", "", "頭髮"], by_sentence=True, checks=False, search=SHORT)
+    assert n_pieces[2] > 1
+    (begun,) = translator.bundle.target.encode(["头发"])
+    nothing: list[int] = []
+    assert [settings["prefixes"] for settings in asked] == [
+        [*[nothing] * n_pieces[1], begun, *[nothing] * (n_pieces[2] - 1)]
+    ]
 
 
 @pytest.mark.parametrize("n_lines", [0, 1, 7, 8, 50])
@@ -515,6 +604,10 @@ def test_a_stop_signal_ends_translating_and_scoring(translator: Translator) -> N
         translator.translate(["a"], stop=stop)
     with pytest.raises(Stopped, match="stopped by SIGINT during scoring"):
         translator.score(["a"], ["b"], stop=stop)
+    with pytest.raises(Stopped, match="stopped by SIGINT during scoring"):
+        list(translator.score_pairs([("a", "b")], stop=stop))
+    with pytest.raises(Stopped, match="stopped by SIGINT during alignment"):
+        translator.align(["a"], ["b"], stop=stop)
 
 
 def test_bf16_translates_as_float32_does_but_for_rounding(

@@ -19,7 +19,7 @@ from yiwen.text.reading import Reader, Reading
 from yiwen.text.scripts import MARKS
 from yiwen.text.segment import Span, clauses, sentences, words
 
-_DRAWN_TOGETHER = re.compile(f"\u200d|.[\u200d{MARKS}]", re.DOTALL)
+_DRAWN_TOGETHER = re.compile(f"\u200d|.[\u200d{MARKS}]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,8 @@ def test_an_exported_classifier_takes_the_place_of_the_trained_one(
     assert Encoder.load(copy, dtype="float32").engine.description.startswith("torch")
     with pytest.raises(CheckpointError, match="and no translator; use `yiwen classify`"):
         Translator.load(copy)
+    with pytest.raises(CheckpointError, match="in their order; it belongs to another model"):
+        CT2Encoder(copy / "ctranslate2", subword=fake_subword(V), n_layers=2, threads=1)
     (copy / "ctranslate2" / HEAD).write_bytes(b"damaged")
     with pytest.raises(CheckpointError, match=r"head\.npz"):
         Encoder.load(copy)

@@ -18,13 +18,21 @@ from tiny_model import TinyRun, tampered
 from toy_labels import MAX_TOKENS, label_of
 from yiwen.bundle import load_model, open_bundle
 from yiwen.encoder import Encoder
-from yiwen.engines.encoders import load_encoder
+from yiwen.engines.encoders import TorchEncoder, load_encoder
 from yiwen.errors import CheckpointError, ConfigError, Stopped
+from yiwen.model.config import ModelConfig
 from yiwen.stop import StopFlag
-from yiwen.tasks.heads import pool
+from yiwen.tasks.heads import EncoderModel, pool
 from yiwen.translator import Translator
 
 TEXTS = ["ba be ka", "", "du  du\u3000di ba", "ke", "ba da bo de bi di", "未知 ba"]
+
+
+def test_the_head_of_an_encoder_is_what_its_task_has_beside_the_states_in_float32() -> None:
+    config = ModelConfig(d_model=14, n_heads=2, d_ff=19, n_encoder_layers=1, n_decoder_layers=1)
+    model = EncoderModel(config, vocab_size=29, n_labels=3, pooling="attention").bfloat16()
+    head = {name: (array.shape, array.dtype.name) for name, array in TorchEncoder(model).head.items()}
+    assert head == {"weight": ((3, 14), "float32"), "bias": ((3,), "float32"), "query": ((14,), "float32")}
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,6 +76,24 @@ def test_attention_does_not_depend_on_the_neighbours_in_the_batch(tmp_path: Path
     together = engine.attend(sources, targets())
     for weights, src, tgt in zip(together, sources, targets(), strict=True):
         np.testing.assert_allclose(weights, engine.attend([src], [tgt])[0], atol=1e-6)
+
+
+def test_attention_is_recorded_for_one_caller_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = TorchEngine(random_model(next(architectures())))
+    inside: list[int] = []
+
+    @contextmanager
+    def recorded(*given: Any, **options: Any) -> Iterator[dict[str, torch.Tensor]]:
+        inside.append(1)
+        time.sleep(0.05)
+        assert len(inside) == 1
+        with recorded_attention(*given, **options) as maps:
+            yield maps
+        inside.pop()
+
+    monkeypatch.setattr(torch_engine, "recorded_attention", recorded)
+    with ThreadPoolExecutor(3) as threads:
+        assert len([*threads.map(engine.attend, [[[5]]] * 3, [[[6]]] * 3)]) == 3
 
 
 def test_the_usual_place_is_the_last_layer_but_one() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from random_models import exported, random_model, sources_for, vocabularies
+from random_models import exported, fake_subword, random_model, sources_for, vocabularies
 from tiny_model import signed
 from yiwen.engines import ct2_engine
 from yiwen.engines.ct2_engine import CT2Engine
@@ -23,7 +23,7 @@ from yiwen.engines.ct2_rules import Seen, replay, settled_beam, settled_greedy
 from yiwen.engines.ct2_runtime import BATCH_TOKENS, Runtime
 from yiwen.engines.exported import Golden, read_info, write_info
 from yiwen.engines.torch_engine import TorchEngine
-from yiwen.errors import CheckpointError, ConfigError, Stopped
+from yiwen.errors import CheckpointError, ConfigError, DataError, Stopped
 from yiwen.files import MANIFEST
 from yiwen.model.config import ModelConfig
 from yiwen.model.transformer import Transformer
@@ -114,6 +114,16 @@ def test_forced_log_probs_agree(trained: TorchEngine, engine: CT2Engine, model: 
         assert ours == pytest.approx(theirs, abs=1e-4)
 
 
+def test_a_source_of_more_than_a_thousand_subwords_is_read_whole(tmp_path: Path) -> None:
+    model = random_model(dataclasses.replace(SHAPE, max_len=1100))
+    engine, trained = exported(tmp_path / "model", model), TorchEngine(model)
+    sources, config = sources_for(model, [1099]), SearchConfig(beam_size=2, max_len_ratio=0.0, max_len_extra=3)
+    ours, theirs = (each.search(sources, config=config)[0] for each in (trained, engine))
+    assert plain(theirs) == plain(ours)
+    assert theirs[0].log_prob == pytest.approx(ours[0].log_prob, abs=1e-4)
+    assert engine.score(sources, [[5, 6]])[0] == pytest.approx(trained.score(sources, [[5, 6]])[0], abs=1e-4)
+
+
 def test_an_end_that_is_certain_is_found_where_it_may_be(tmp_path: Path) -> None:
     certain = random_model(SHAPE, eos=40.0)
     engine, trained = exported(tmp_path / "model", certain), TorchEngine(random_model(SHAPE, eos=40.0))
@@ -171,6 +181,9 @@ def test_what_was_left_out_may_be_better_under_another_penalty() -> None:
     assert (best.ids, best.score) == ((5, 6, 7), pytest.approx(-2.9 / 1.5))
     assert settled_beam(seen, limit=9, config=config.changed(n_best=2)) is None
     assert settled_beam(seen, limit=9, config=config.changed(n_best=2, penalty="average")) is not None
+    # The second of these has -2.9 / 1.33 = -2.18; another of -3.0 and three subwords has -2.0, eos counted.
+    seen = [Seen((5, 6), -2.9, True), Seen((5, 6, 7), -3.0, True)]
+    assert settled_beam(seen, limit=9, config=config.changed(n_best=2)) is None
     # A negative exponent favours the short: -3.0 x 7 / 6 = -3.5 is the best found, and one token with -3.0 is better.
     assert settled_beam(seen, limit=9, config=config.changed(length_penalty=-1.0)) is None
 
@@ -208,6 +221,12 @@ def test_a_limit_cuts_only_as_many_as_there_are_places_left() -> None:
     assert plain(found) == [((9, 9, 9), False), ((7,), True)]
 
 
+def test_an_empty_translation_that_is_allowed_takes_one_place_of_the_beam_and_not_two() -> None:
+    ends = [dataclasses.replace(EMPTY, log_prob=-1.5), SHORT]  # with -1.5 and -2 / 2
+    found = replay(ends, [], limit=3, config=SearchConfig(beam_size=2, n_best=2, min_len=0))
+    assert plain(found) == [((7,), True), ((), True)]
+
+
 @pytest.mark.parametrize(("limit", "length", "is_finished"), [(2, 2, False), (3, 3, True), (5, 3, True)])
 def test_greedily_what_ends_at_the_limit_has_ended_with_scores_or_without(
     limit: int, length: int, is_finished: bool
@@ -218,6 +237,35 @@ def test_greedily_what_ends_at_the_limit_has_ended_with_scores_or_without(
     scored = settled_greedy([Seen((5, 6, 7), -2.0, True)], limit=limit, config=config)
     assert [(h.ids, h.log_prob) for h in scored or []] == [((5, 6, 7), -2.0)] * is_finished
     assert settled_greedy([Seen((5, 6), -2.0, True)], limit=limit, config=config) is None, "it ended too early"
+
+
+def test_what_is_longer_than_the_model_has_positions_for_is_refused_by_its_side(engine: CT2Engine) -> None:
+    config = SearchConfig()
+    for side, act in (
+        ("source", lambda: engine.search([[5], [6] * 47], config=config)),
+        ("prefix", lambda: engine.search([[5], [6]], config=config, prefixes=[[7], [8] * 47])),
+        ("source", lambda: engine.score([[5], [6] * 47], [[7], [8]])),
+        ("target", lambda: engine.score([[5], [6]], [[7], [8] * 47])),
+    ):
+        with pytest.raises(DataError, match=f"{side} 2 has 47 subwords, the model has positions for 46; shorten it"):
+            act()
+
+
+def test_a_model_of_other_subwords_is_refused(tmp_path: Path, model: Transformer) -> None:
+    exported(tmp_path / "model", model)
+    source, target = vocabularies(model)
+    for sides in ({"source": fake_subword(28), "target": target}, {"source": source, "target": fake_subword(28)}):
+        with pytest.raises(CheckpointError, match="in their order; it belongs to another model: export the model agai"):
+            CT2Engine(tmp_path / "model", **sides, is_new=True)
+
+
+def test_an_engine_uses_every_core_where_nobody_says_how_many(
+    tmp_path: Path, model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    exported(tmp_path / "model", model)
+    source, target = vocabularies(model)
+    assert CT2Engine(tmp_path / "model", source=source, target=target, is_new=True).replicas == 3
 
 
 def test_a_model_leaves_torch_its_threads(tmp_path: Path, model: Transformer) -> None:
@@ -304,11 +352,32 @@ def test_a_stop_signal_ends_search_and_score(engine: CT2Engine, prefixes: list[l
         engine.search([[5], [6]], config=SearchConfig(), prefixes=prefixes, stop=stop)
     with pytest.raises(Stopped, match="scoring"):
         engine.score([[5]], [[6]], stop=stop)
+    with pytest.raises(Stopped, match="alignment"):
+        engine.attend([[5]], [[6]], stop=stop)
+
+
+@pytest.mark.parametrize("n_sources", [1, 60])
+def test_a_stop_signal_ends_what_is_under_way_and_nothing_more_begins(
+    engine: CT2Engine, n_sources: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, begun, submit = StopFlag(), [], Runtime.submit
+
+    def stopped_meanwhile(self: Runtime, batch: list[list[int]], *given: Any, **options: Any) -> list[Any]:
+        begun.append(len(batch))
+        stop.signum = signal.SIGINT
+        return submit(self, batch, *given, **options)
+
+    monkeypatch.setattr(Runtime, "submit", stopped_meanwhile)
+    with pytest.raises(Stopped, match="translation"):
+        engine.search([[5, 6, 7] * 10] * n_sources, config=SearchConfig(), stop=stop)
+    assert len(begun) == 1
+    assert begun[0] < n_sources or n_sources == 1
 
 
 def test_devices_and_number_types_that_are_not_there_are_refused_by_name(tmp_path: Path, model: Transformer) -> None:
-    with pytest.raises(ConfigError, match="device='tpu' is unknown to CTranslate2; use 'cpu'"):
-        exported(tmp_path / "a", model, device="tpu")
+    for device in ("tpu", "cpu:1", "cuda:x"):
+        with pytest.raises(ConfigError, match=f"device='{device}' is unknown to CTranslate2; use 'cpu'"):
+            exported(tmp_path / device, model, device=device)
     with pytest.raises(ConfigError, match="device='cuda:77', but CTranslate2 sees"):
         exported(tmp_path / "b", model, device="cuda:77")
     with pytest.raises(ConfigError, match=r"is exported as float16, which CTranslate2 .* export again with --dtype"):
@@ -368,26 +437,55 @@ def test_a_shortlist_that_no_manifest_lists_is_none(tmp_path: Path, model: Trans
     assert "shortlist" not in CT2Engine(folder, source=source, target=target, threads=1).description
 
 
-def test_a_golden_sentence_that_comes_out_otherwise_is_refused(tmp_path: Path, model: Transformer) -> None:
-    folder = tmp_path / "model"
-    engine = exported(folder, model)
-    source, target = vocabularies(model)
-    (output,) = engine.greedy([[7, 8]])
-    (row,) = engine.score([[7, 8]], [output])
-    info = read_info(folder)
+class WithGolden:
+    """An exported model that is opened with one golden sentence or another."""
 
-    def open_with(**changes: object) -> CT2Engine:
-        golden = {"source": (7, 8), "output": output, "log_probs": tuple(row), **changes}
-        write_info(folder, type(info)(**{**vars(info), "golden": Golden(**golden)}))  # type: ignore[arg-type]
-        (folder / MANIFEST).touch()
-        return CT2Engine(signed(folder), source=source, target=target, threads=1)
+    def __init__(self, folder: Path, model: Transformer, dtype: str = "float32") -> None:
+        engine = exported(folder, model, dtype=dtype)
+        (self.output,), self.folder, self.model = engine.greedy([[7, 8]]), folder, model
+        (self.log_probs,) = map(tuple, engine.score([[7, 8]], [self.output]))
 
-    open_with()
+    def open(self, **changes: object) -> None:
+        info, (source, target) = read_info(self.folder), vocabularies(self.model)
+        golden = {"source": (7, 8), "output": self.output, "log_probs": self.log_probs, **changes}
+        write_info(self.folder, dataclasses.replace(info, golden=Golden(**golden)))  # type: ignore[arg-type]
+        (self.folder / MANIFEST).touch()
+        CT2Engine(signed(self.folder), source=source, target=target, threads=1)
+
+
+def test_a_golden_sentence_that_comes_out_otherwise_is_refused(tmp_path: Path) -> None:
+    found = WithGolden(tmp_path / "model", random_model(SHAPE, eos=-3.0))
+    assert len(found.log_probs) > 1
+    found.open()
     with pytest.raises(CheckpointError, match="log-probabilities differ by up to"):
-        open_with(log_probs=tuple(value - 0.5 for value in row))
+        found.open(log_probs=(*found.log_probs[:-1], math.nan))
     for changes in ({"log_probs": ()}, {"source": (10**6,)}, {"output": (10**6,), "log_probs": (0.0, 0.0)}):
         with pytest.raises(CheckpointError, match=r"has no golden sentence \(.*\); export the model again"):
-            open_with(**changes)
+            found.open(**changes)
+
+
+@pytest.mark.parametrize(("dtype", "fine", "wrong"), [("float32", 0.0009, 0.002), ("int8", 0.09, 0.2)])
+def test_the_log_probabilities_of_a_golden_sentence_may_differ_as_kernels_round(
+    dtype: str, fine: float, wrong: float, tmp_path: Path, model: Transformer
+) -> None:
+    found = WithGolden(tmp_path / "model", model, dtype)
+    first, *others = found.log_probs
+    found.open(log_probs=(first - fine, *others))
+    with pytest.raises(CheckpointError, match="log-probabilities differ by up to"):
+        found.open(log_probs=(first - wrong, *others))
+
+
+def test_a_search_that_finds_another_golden_translation_is_refused_where_the_model_was_sure(
+    tmp_path: Path, model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unsure, sure = (
+        WithGolden(tmp_path / name, each) for name, each in (("unsure", model), ("sure", random_model(SHAPE, eos=40.0)))
+    )
+    assert min(unsure.log_probs) < math.log(0.6) < min(sure.log_probs)
+    monkeypatch.setattr(CT2Engine, "greedy", lambda engine, sources: [(9, 9)])
+    unsure.open()  # another processor may rightly choose another token
+    with pytest.raises(CheckpointError, match=r"translates its golden sentence to \[9, 9\] where it has to give"):
+        sure.open()
 
 
 @pytest.mark.parametrize(

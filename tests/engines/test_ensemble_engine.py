@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -24,20 +25,20 @@ SHAPES = [
 
 
 def model(number: int) -> torch.nn.Module:
-    return random_model(SHAPES[number], seed=number)
+    return random_model(SHAPES[number % 2], seed=number)
 
 
 def test_scores_are_those_of_the_mean_probability() -> None:
-    both = TorchEngine(model(0), others=[model(1)])  # type: ignore[arg-type, list-item]
-    sources = sources_for(both.model)
+    together = TorchEngine(model(0), others=[model(1), model(2)])  # type: ignore[arg-type, list-item]
+    sources = sources_for(together.model)
     targets = [[7, 8, 9], [], [10, 11], [12]]
-    alone = [TorchEngine(model(number)).score(sources, targets) for number in (0, 1)]  # type: ignore[arg-type]
-    for row, first, second in zip(both.score(sources, targets), *alone, strict=True):
-        assert row == pytest.approx(mean_of(first, second), abs=1e-4)
+    alone = [TorchEngine(model(number)).score(sources, targets) for number in (0, 1, 2)]  # type: ignore[arg-type]
+    for row, *rows in zip(together.score(sources, targets), *alone, strict=True):
+        assert row == pytest.approx(mean_of(*rows), abs=1e-4)
 
 
-def mean_of(first: list[float], second: list[float]) -> list[float]:
-    return [math.log((math.exp(a) + math.exp(b)) / 2) for a, b in zip(first, second, strict=True)]
+def mean_of(*rows: list[float]) -> list[float]:
+    return [math.log(sum(map(math.exp, each)) / len(rows)) for each in zip(*rows, strict=True)]
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
@@ -72,6 +73,8 @@ def test_bundles_translate_together(tiny_run: TinyRun, exported_bundle: Path) ->
     ids = best.bundle.source.encode(text), best.bundle.target.encode(references)
     for row, first, second in zip(*(each.engine.score(*ids) for each in (both, best, early)), strict=True):
         assert row == pytest.approx(mean_of(first, second), abs=1e-4)
+    assert both.note == ""
+    assert Translator.load(exported_bundle, ensemble=[tiny_run.early], engine="torch", threads=1).note == ""
     told = Translator.load(exported_bundle, ensemble=[tiny_run.early], threads=1)
     assert told.note == "an exported engine holds one model; using torch"
     assert [str(each) for each in told.translate(text)] == together
@@ -82,13 +85,14 @@ def test_an_exported_engine_holds_one_model(tiny_run: TinyRun, exported_bundle: 
         Translator.load(exported_bundle, ensemble=[tiny_run.best], engine="ctranslate2")
 
 
-def test_models_of_other_vocabularies_are_refused(tiny_run: TinyRun, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("side", "setting"), [("source", "src_vocab_size"), ("target", "tgt_vocab_size")])
+def test_models_of_other_vocabularies_are_refused(side: str, setting: str, tiny_run: TinyRun, tmp_path: Path) -> None:
     lines = (tiny_run.recipe.parent / "train.de").read_text(encoding="utf-8").split("\n")
     content, subword = train_subword(lambda: lines, TokenizerConfig(vocab_size=340))
-    size = subword.vocab_size
-    other = tampered(tiny_run.best.resolve(), tmp_path / "other", src_vocab_size=size, tgt_vocab_size=size)
-    (other / "shared.spm").write_bytes(content)
-    with pytest.raises(ConfigError, match=r"best and .*other have different source vocabularies; the models of an ens"):
+    other = tampered(tiny_run.best.resolve(), tmp_path / "other", **{setting: subword.vocab_size})
+    shared = (other / "shared.spm").rename(other / ("target.spm" if side == "source" else "source.spm"))
+    shared.with_name(f"{side}.spm").write_bytes(content)
+    with pytest.raises(ConfigError, match=rf"best and .*other have different {side} vocabularies; the models of an en"):
         Translator.load(tiny_run.best, ensemble=[signed(other)])
 
 
@@ -109,6 +113,18 @@ def test_a_model_with_less_room_has_to_be_named_first(tiny_run: TinyRun, tmp_pat
         ConfigError, match=r"other has model\.max_len=95, less than .*best with 96; name the one with the"
     ):
         Translator.load(tiny_run.best, ensemble=[signed(other)])
+
+
+def test_a_model_with_more_room_and_another_spelling_of_its_language_goes_along(
+    tiny_run: TinyRun, tmp_path: Path
+) -> None:
+    model = json.loads((tiny_run.best / "bundle.json").read_text(encoding="utf-8"))["model"]
+    other = tampered(tiny_run.best.resolve(), tmp_path / "other", model={**model, "max_len": 97}, tgt_lang="DE")
+    alone, twice = (
+        Translator.load(tiny_run.best, ensemble=others, threads=1).translate(["Deti gedi."], checks=False)
+        for others in ([], [other])
+    )
+    assert [str(each) for each in twice] == [str(each) for each in alone]
 
 
 def test_none_of_several_models_reads_more_than_it_has_seen(tiny_run: TinyRun, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from yiwen.engines.packed import SMALL, PackedLinear, pack
+from yiwen.engines.packed import SMALL, PackedLinear, pack, ready
 from yiwen.model.config import ModelConfig
 from yiwen.model.linear import has_onednn
 from yiwen.model.transformer import Transformer
@@ -32,6 +32,17 @@ def test_a_packed_product_equals_the_linear_layer(
     expected = linear(x).relu() if with_relu else linear(x)
     assert packed.dtype == dtype
     torch.testing.assert_close(packed.float(), expected, rtol=0, atol=margin)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_model_is_made_ready_to_infer_packed_where_its_products_can_be(dtype: torch.dtype) -> None:
+    config = ModelConfig(d_model=24, n_heads=6, d_ff=13, n_encoder_layers=1, n_decoder_layers=2)
+    model = ready(Transformer(config, src_vocab_size=31, tgt_vocab_size=31).train(), device="cpu", dtype=dtype)
+    assert not model.training, "nothing is dropped"
+    assert isinstance(model.output_proj, PackedLinear) == has_onednn(dtype)
+    assert any(isinstance(module, nn.Linear) for module in model.modules()) != has_onednn(dtype)
+    assert model.src_embedding.weight.dtype == (torch.float32 if has_onednn(dtype) else dtype)
+    assert model(torch.tensor([[7, 8]]), torch.tensor([[9]])).dtype == dtype
 
 
 @needs_packing

@@ -48,7 +48,7 @@ def test_a_stream_is_read_only_as_far_as_there_is_work_to_do(n_at_once: int, fur
             yield item
 
     for n_done, _ in enumerate(ahead(lambda item, stop: item, items(), n_at_once=n_at_once)):
-        assert n_read <= n_done + furthest
+        assert n_read == min(n_done + furthest, 30)
 
 
 def wait_for_stop(item: int, stop: StopFlag) -> None:
@@ -59,16 +59,26 @@ def wait_for_stop(item: int, stop: StopFlag) -> None:
 
 def test_a_stop_signal_ends_the_calls_under_way() -> None:
     stop = StopFlag()
-    together = threading.Barrier(3, action=lambda: setattr(stop, "signum", signal.SIGINT), timeout=30)
+    together = threading.Barrier(3, action=lambda: threading.Timer(0.3, signalled).start(), timeout=30)
+    begun = []
+
+    def signalled() -> None:  # while the first result is waited for
+        stop.signum = signal.SIGINT
 
     def under_way(item: int, given: StopFlag) -> None:
-        if item < 3:  # the others never begin, or are told at once
-            together.wait()
+        begun.append(item)
+        together.wait()
         wait_for_stop(item, given)
 
     with pytest.raises(Stopped, match="stopped by SIGINT during translation"):
         list(ahead(under_way, range(9), n_at_once=3, stop=stop))
+    assert sorted(begun) == [0, 1, 2], "what waits its turn never begins"
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPool")]
+
+
+def test_a_call_in_the_callers_thread_polls_the_callers_flag() -> None:
+    stop = StopFlag()
+    assert list(ahead(lambda item, given: given is stop, range(2), n_at_once=1, stop=stop)) == [True, True]
 
 
 def test_a_stop_signal_ends_a_stream_whose_results_are_there_already() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from tiny_model import TinyRun, exported, tampered
 from yiwen.bundle import open_bundle
+from yiwen.engines.ct2_engine import CT2Engine
 from yiwen.engines.select import Opened, open_engine, settled
 from yiwen.errors import CheckpointError, ConfigError, MissingDependencyError
 from yiwen.search.config import SearchConfig
@@ -51,6 +52,24 @@ def test_the_exported_engine_is_used_where_nothing_asks_for_another(
     found = opened(exported_bundle, **options)
     assert found.engine.description.startswith(description)
     assert found.note == ""
+    assert found.n_at_once == (1 if description.startswith("torch") else 2)
+
+
+@pytest.mark.parametrize("engine", ["auto", "ctranslate2"])
+def test_an_exported_engine_computes_as_many_batches_at_once_as_it_is_given_threads(
+    engine: str, exported_bundle: Path
+) -> None:
+    found = open_engine(open_bundle(exported_bundle), engine=engine, threads=3).engine
+    assert isinstance(found, CT2Engine)
+    assert found.replicas == 3
+
+
+def test_a_card_means_torch_and_is_asked_for_in_vain_where_there_is_none(
+    exported_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    with pytest.raises(ConfigError, match="device='cuda', but torch"):
+        opened(exported_bundle, device="cuda")
 
 
 def test_the_trained_model_beside_an_exported_one_is_found_from_another_folder(
@@ -61,6 +80,7 @@ def test_the_trained_model_beside_an_exported_one_is_found_from_another_folder(
     monkeypatch.chdir(tmp_path)
     assert found.finder is not None
     assert found.finder().description.startswith("torch")
+    assert found.finder() is found.finder(), "it is opened once"
 
 
 def test_without_an_export_torch_translates(tiny_run: TinyRun) -> None:
@@ -68,6 +88,7 @@ def test_without_an_export_torch_translates(tiny_run: TinyRun) -> None:
 
 
 def test_an_exported_engine_needs_no_weights_beside_it(lean_bundle: Path, no_torch: None) -> None:
+    assert opened(lean_bundle).finder is None
     assert [str(translation) for translation in Translator.load(lean_bundle, threads=1).translate([""])] == [""]
     assert Translator.load(lean_bundle, threads=1).translate(["Deti gedi."])[0].text
 
@@ -77,15 +98,16 @@ def test_what_is_unknown_or_not_there_is_refused_with_the_way_out(tiny_run: Tiny
         opened(exported_bundle, engine="onnx")
     with pytest.raises(ConfigError, match="dtype='int8' is unknown; use 'auto', 'float32' or 'bf16'"):
         opened(exported_bundle, dtype="int8")
-    for threads in (-1, 100_000):
-        with pytest.raises(ConfigError, match=f"threads={threads}; use 1 to 512, or 0 for all cores"):
-            open_engine(open_bundle(exported_bundle), threads=threads)
+    for threads in (-1, 100_000, "2", 2.5):
+        with pytest.raises(ConfigError, match=f"threads={threads!r}; use 1 to 512, or 0 for all cores"):
+            open_engine(open_bundle(exported_bundle), threads=threads)  # type: ignore[arg-type]
     message = f"engine='ctranslate2', but {tiny_run.best} holds no ctranslate2 folder; make one: yiwen export "
     with pytest.raises(ConfigError, match=message):
         opened(tiny_run.best, engine="ctranslate2")
-    message = r"dtype='bf16' with engine='ctranslate2': .* leave dtype out, or export again with --dtype"
-    with pytest.raises(ConfigError, match=message):
-        opened(exported_bundle, engine="ctranslate2", dtype="bf16")
+    for dtype in ("bf16", "float32"):
+        message = f"dtype='{dtype}' with engine='ctranslate2': .* leave dtype out, or export again with --dtype"
+        with pytest.raises(ConfigError, match=message):
+            opened(exported_bundle, engine="ctranslate2", dtype=dtype)
 
 
 def test_the_torch_engine_needs_the_weights(lean_bundle: Path) -> None:
@@ -111,6 +133,7 @@ def test_without_torch_both_ways_out_are_named(tiny_run: TinyRun, exported_bundl
     assert f"where torch is installed, make an exported engine with `yiwen export {tiny_run.best} --to" in str(
         caught.value
     )
+    assert opened(exported_bundle).finder is None
     with pytest.raises(MissingDependencyError, match="or leave engine, device, dtype, sampling and ensemble out to"):
         opened(exported_bundle, dtype="float32")
 

@@ -116,6 +116,9 @@ def test_no_translation_is_longer_than_the_model_has_positions(engine: TorchEngi
     (found,) = engine.search([source], config=config)
     assert [len(h.ids) for h in found] == [30]
     assert not found[0].is_finished
+    short = SearchConfig(beam_size=2, max_len_ratio=0.0, max_len_extra=1)
+    (found,) = engine.search_terms([[7]], [[[*range(4, 24)], [9, 8] * 7]], config=short)
+    assert {len(h.ids) for h in found} == {30}, "terms of 34 subwords go as far as there is room"
 
 
 def test_the_limits_follow_the_length_of_the_source(engine: TorchEngine) -> None:
@@ -132,7 +135,11 @@ def test_the_least_length_goes_before_that_limit(engine: TorchEngine) -> None:
 
 def test_prefixes_are_kept_whatever_the_search(engine: TorchEngine, sources: list[list[int]]) -> None:
     prefixes = [[4 + i % 20] * (i % 4) for i in range(len(sources))]
-    for config in (SearchConfig(beam_size=1), SearchConfig(beam_size=3, n_best=3), SearchConfig(sampling=True)):
+    for config in (
+        SearchConfig(beam_size=1),
+        SearchConfig(beam_size=3, n_best=3),
+        SearchConfig(sampling=True, n_best=2),
+    ):
         for prefix, found in zip(prefixes, engine.search(sources, config=config, prefixes=prefixes), strict=True):
             assert all(list(h.ids[: len(prefix)]) == prefix for h in found)
 
@@ -191,6 +198,10 @@ def test_bf16_runs_and_keeps_its_log_probs_in_float32(engine: TorchEngine, sourc
     for row, other in zip(exact, rounded.score(sources, sources), strict=True):
         assert row == pytest.approx(other, abs=0.6)
     assert all(found[0].ids for found in rounded.search(sources, config=SearchConfig(beam_size=2)))
+    step, state = rounded._start([[5, 6]])
+    log_probs, _ = step(torch.tensor([BOS_ID]), state)
+    assert log_probs.dtype == torch.float32
+    assert log_probs.exp().sum().item() == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.slow

@@ -15,15 +15,16 @@ import pytest
 import torch
 from rich.console import Console
 
-from random_models import random_model
+from random_models import fake_subword, random_model
 from tiny_model import TinyRun
-from yiwen.bundle import open_bundle
+from yiwen.bundle import load_model, open_bundle
 from yiwen.data.store import TextPairs
 from yiwen.engines.ct2_engine import CT2Engine
 from yiwen.engines.exported import read_info
+from yiwen.engines.torch_engine import TorchEngine
 from yiwen.errors import CheckpointError, ConfigError, ExportError
 from yiwen.export import ct2_spec, verify
-from yiwen.export.ctranslate2 import ExportReport, export_ctranslate2, print_report
+from yiwen.export.ctranslate2 import ExportReport, export_ctranslate2, print_report, publish_export
 from yiwen.files import verify_manifest
 from yiwen.model.config import AlignmentHead, ModelConfig
 from yiwen.text.subword import Subword
@@ -57,7 +58,9 @@ def test_a_float32_export_agrees_token_by_token(
     exact = report.verification["float32"]
     assert exact["n_sentences"] == 30 + len(verify.fixed_sources(340, limit=23))
     assert exact["largest_log_prob_difference"] <= 1e-4
-    assert read_info(bundle / "ctranslate2").verification == report.verification
+    info = read_info(bundle / "ctranslate2")
+    assert (info.verification, info.max_len) == (report.verification, 96)
+    assert info.golden is not None, "each machine that loads it translates a sentence"
     verify_manifest(bundle / "ctranslate2")
     assert engine_of(bundle).description == "CTranslate2 float32 on cpu"
     assert "float32" in printed(report, capsys)
@@ -108,7 +111,7 @@ def test_a_new_bundle_holds_the_exported_model_and_no_weights(bundle: Path, tmp_
     assert [path.name for path in output.parent.iterdir()] == ["model"]
     assert engine_of(output).search([[300]], config=verify.GREEDY)
     with pytest.raises(ConfigError, match="exists already, or may not be written; give another --output"):
-        export_ctranslate2(open_bundle(bundle), valid=None, output=output)
+        publish_export(open_bundle(bundle), pytest.fail, output=output)  # before any work
     with pytest.raises(CheckpointError, match=r"holds no model\.safetensors"):
         export_ctranslate2(open_bundle(output), valid=None, output=tmp_path / "again")
 
@@ -137,6 +140,16 @@ def test_a_mismatch_fails_the_export_and_leaves_nothing_behind(
         with pytest.raises(ExportError, match=message):
             export_ctranslate2(open_bundle(bundle), dtype="int8", valid=None, output=output)
         assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(("dtype", "margin"), [("float32", 1e-4), ("int8", 0.05)])
+def test_the_exported_model_shows_the_attention_of_the_bundles_head(bundle: Path, dtype: str, margin: float) -> None:
+    opened, pairs = open_bundle(bundle), ([[300, 301, 302]], [[310, 311]])
+    for head in (0, 1):
+        shown = replace(opened, info=replace(opened.info, alignment=AlignmentHead(layer=0, head=head)))
+        export_ctranslate2(shown, dtype=dtype, valid=None)
+        (expected,) = TorchEngine(load_model(opened), alignment=shown.info.alignment).attend(*pairs)
+        assert engine_of(bundle).attend(*pairs)[0] == pytest.approx(expected, abs=margin)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
@@ -203,6 +216,11 @@ def test_duplicate_subwords_are_refused(tmp_path: Path) -> None:
     doubled: Subword = Doubled()  # type: ignore[assignment]
     with pytest.raises(ExportError, match="the source vocabulary has 29 subwords, 1 different ones, for 29 embeddings"):
         ct2_spec.write_model(tmp_path, model, source=doubled, target=doubled, dtype="int8", alignment=None)
+    few = fake_subword(28)
+    with pytest.raises(
+        ExportError, match="the source vocabulary has 28 subwords, 28 different ones, for 29 embeddings"
+    ):
+        ct2_spec.write_model(tmp_path, model, source=few, target=few, dtype="int8", alignment=None)
 
 
 def test_a_greedy_token_that_differs_with_a_margin_is_named_and_a_tie_is_not(
@@ -223,23 +241,6 @@ def test_a_greedy_token_that_differs_with_a_margin_is_named_and_a_tie_is_not(
         verify.compare_exactly(engine, Other(), sources, stop=None)  # type: ignore[arg-type]
     monkeypatch.setattr(verify, "MARGIN", 1e9)
     assert verify.compare_exactly(engine, Other(), sources, stop=None)["n_ties"] == len(sources)  # type: ignore[arg-type]
-
-
-def test_the_fixed_sentences_are_the_same_every_time_and_of_many_lengths() -> None:
-    sources = verify.fixed_sources(340, limit=60)
-    assert sources == verify.fixed_sources(340, limit=60)
-    assert {len(row) for row in sources} >= {1, 2, 3, 5, 8, 13, 21, 34, 55, 60}
-    assert all(4 <= id_ < 340 for row in sources for id_ in row)
-    assert 339 in sources[-2]
-    assert all(len(row) <= 3 for row in verify.fixed_sources(340, limit=3))
-
-
-def test_a_line_that_is_left_out_is_replaced_by_the_next(tiny_run: TinyRun) -> None:
-    lines = ["deti " * 40, " ", *(f"deti {number}" for number in range(1500))]
-    source = open_bundle(tiny_run.best).source
-    test_set = verify.make_test_set(source, TextPairs(lines, lines), limit=23)
-    assert test_set.references == lines[2:1002]
-    assert test_set.sources[-1000:] == source.encode(lines[2:1002])
 
 
 def test_export_leaves_torchs_generator_alone(bundle: Path) -> None:

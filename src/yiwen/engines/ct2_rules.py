@@ -133,5 +133,5 @@ def replay(ends: Iterable[Seen], going_on: Iterable[Seen], *, limit: int, config
     else:
         ended = {hypothesis.ids for hypothesis in found}
         cut = sorted((h for h in going_on if h.ids not in ended), key=lambda h: -h.log_prob)
-        found += cut[: max(0, config.beam_size - len(found))]
+        found += cut[: config.beam_size - len(found)]
     return best_first(hypotheses(found, config), n_first)[: config.n_best]

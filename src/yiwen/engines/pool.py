@@ -52,8 +52,8 @@ def ahead(
             while under_way:
                 yield result(under_way.popleft(), stop)
         finally:
-            given_up.signum = signal.SIGTERM
             threads.shutdown(wait=False, cancel_futures=True)
+            given_up.signum = signal.SIGTERM
 
 
 def result(future: Future[R], stop: StopFlag | None) -> R:
