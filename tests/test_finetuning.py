@@ -212,6 +212,15 @@ def test_a_model_that_is_not_there_is_named(recipe: Path) -> None:
         train_recipe(load_recipe(str(recipe), ["training.init_from=nothing"]))
 
 
+def test_a_model_without_weights_is_refused_before_anything_is_prepared(recipe: Path, exported_bundle: Path) -> None:
+    shutil.copytree(exported_bundle, recipe.parent / "small", ignore=lambda *_: ["model.safetensors"])
+    with pytest.raises(
+        CheckpointError, match=r"small holds no model\.safetensors: it was exported for machines without"
+    ):
+        train_recipe(load_recipe(str(recipe), ["training.init_from=small"]))
+    assert not runs_root().exists()
+
+
 def test_a_model_is_found_from_the_folder_of_the_recipe_first(
     recipe: Path, tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -180,6 +180,7 @@ def test_onednn_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ConfigError, match="onednn', but this torch has none that computes bf16 on this processor; use"):
         hardware.choose(precision="bf16", products="onednn")
     monkeypatch.setattr(hardware, "check_device", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
     with pytest.raises(ConfigError, match="products='onednn', but it is for the CPU and device='cuda'"):
         hardware.choose(device="cuda", products="onednn")
 
@@ -189,6 +190,7 @@ def test_packed_sentences_are_refused_where_their_kernel_is_not(
     monkeypatch: pytest.MonkeyPatch, device: str, precision: str
 ) -> None:
     monkeypatch.setattr(hardware, "check_device", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
     message = f"attention='packed' is for CUDA in bf16, and here is {device} in {precision}; use 'fused'"
     with pytest.raises(ConfigError, match=message):
         hardware.choose(device=device, precision=precision, attention="packed")
@@ -328,8 +330,8 @@ def test_a_card_beyond_the_last_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_card_is_chosen_where_there_is_one(monkeypatch: pytest.MonkeyPatch, asked: list) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: not including_emulation)
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
     chosen = hardware.choose()
     assert (chosen.device, chosen.precision, chosen.attention, chosen.keeps_memory) == ("cuda", "bf16", "fused", False)
     assert (chosen.products, chosen.threads) == ("torch", 1)
@@ -337,12 +339,21 @@ def test_a_card_is_chosen_where_there_is_one(monkeypatch: pytest.MonkeyPatch, as
     assert (several.threads, several.shards) == (3, 1)
     assert hardware.choose(may_pack=True).attention == "packed"
     assert hardware.choose(may_pack=True, precision="float32").attention == "fused"
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: including_emulation)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
     assert hardware.choose(may_pack=True, precision="bf16").attention == "fused"  # a T4 has no kernel for packed ones
     assert asked == []
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device="cuda": f"the card of {device}")
     assert hardware.describe()["device"] == "the card of cuda"
     assert hardware.question(precision="bf16", threads=1, device="cuda:1")["processor"] == "the card of cuda:1"
+
+
+def test_the_card_that_is_asked_for_decides_the_number_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    capabilities = {"cuda": (9, 0), "cuda:0": (9, 0), "cuda:1": (7, 5)}
+    monkeypatch.setattr(torch.cuda, "get_device_capability", capabilities.get)
+    chosen = [hardware.choose(device=device) for device in ("cuda", "cuda:0", "cuda:1")]
+    assert [each.precision for each in chosen] == ["bf16", "bf16", "float32"]
 
 
 def test_memory_is_kept_unless_asked_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,6 +158,16 @@ def test_a_changed_recipe_is_refused_with_the_difference_before_anything_is_prep
     assert "undo the changes, or start a new run with --run FOLDER" in message
 
 
+def test_a_corpus_that_was_changed_or_added_is_named_by_its_number(
+    text: Path, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, more = 'path="reverse.tsv", weight=2.0', 'path="more.tsv", weight=1.0'
+    assert train(text, run, "--resume", "--set", f"data.corpora=[{{{first}}}, {{{more}}}]") == 2
+    message = capsys.readouterr().err
+    assert "data.corpora.1.weight: 0.0 -> 2.0\n  data.corpora.2.path: None -> 'more.tsv'\n" in message
+    assert "data.corpora.1.path" not in message
+
+
 def test_a_run_that_another_process_made_while_text_was_prepared_keeps_its_recipe(
     text: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,12 +83,11 @@ def choose(
     import torch
 
     keep_kernels()  # before the first product
-    has_cuda = torch.cuda.is_available()
-    is_native = has_cuda and torch.cuda.is_bf16_supported(including_emulation=False)
     if device == "auto":
-        device = "cuda" if has_cuda else "cpu"
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     check_device(device)
     is_cpu = device == "cpu"
+    is_native = device.startswith("cuda") and torch.cuda.get_device_capability(device) >= (8, 0)  # Ampere
     threads = usable(threads or (default_threads() if is_cpu else 1))  # more get in each other's way there
     shards = _shards(threads, batch_tokens) if is_cpu else 1
     if precision == "auto" and is_cpu:  # some processors multiply bf16 themselves, and float32 faster

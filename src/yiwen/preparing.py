@@ -9,7 +9,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any, Final
 
-from yiwen.bundle import Bundle, open_bundle
+from yiwen.bundle import Bundle, open_bundle, weights_path
 from yiwen.data import lines
 from yiwen.data.fingerprint import ready_models
 from yiwen.data.prepare import Prepared, prepare
@@ -54,7 +54,7 @@ def initial_model(loaded: LoadedRecipe) -> Bundle | None:
     """The model that `training.init_from` names; None where a recipe names none.
 
     Raises:
-        CheckpointError: If there is no such model.
+        CheckpointError: If there is no such model, or one without weights.
         ConfigError: If it is of other languages or another shape than the recipe asks for; all differences are named.
     """
     recipe = loaded.recipe
@@ -62,6 +62,7 @@ def initial_model(loaded: LoadedRecipe) -> Bundle | None:
         return None
     path = lines.expanded(recipe.training.init_from)
     bundle = open_bundle(loaded.base / path if (loaded.base / path).is_dir() else path)
+    weights_path(bundle)  # refused now, not after the text is prepared
     info, is_translator = bundle.info, recipe.task == "translate"
     pairs: dict[str, tuple[Any, Any]] = {"task": (info.task, recipe.task)} if is_translator else {}
     for name in ("src_lang", "tgt_lang") if is_translator else ("src_lang",):

@@ -690,7 +690,8 @@ def test_a_correction_for_which_the_disk_has_no_room_is_refused_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    ("code", "reason"), [(errno.EROFS, "Read-only file system"), (errno.EACCES, "Permission denied")]
+    ("code", "reason"),
+    [(errno.EROFS, "Read-only file system"), (errno.EACCES, "Permission denied"), (errno.EFBIG, "File too large")],
 )
 def test_a_correction_that_may_not_be_written_is_refused_with_the_reason(
     code: int, reason: str, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -186,14 +186,12 @@ def _label_fault(task: CleanTask, src: str, tgt: str) -> str | None:
 def _ids(task: EncodeTask, src: list[str], tgt: list[str]) -> tuple[list[list[int]], list[list[int]]]:
     """Ids of both sides; of labels their numbers."""
     source = _subword(task.vocabulary.source)
-    match task.targets:
-        case "text" | "read":
-            return source.encode(src), _subword(task.vocabulary.target).encode(tgt)
-        case "label" | "tags":
-            return numbered(source, src, tgt, labels=task.vocabulary.labels, targets=task.targets)
-        case "none":
-            ids = source.encode(src)
-            return ids, ids  # as many positions to learn from as there are subwords
+    if task.targets in ("label", "tags"):
+        return numbered(source, src, tgt, labels=task.vocabulary.labels, targets=task.targets)
+    src_ids = source.encode(src)
+    if task.targets == "none":
+        return src_ids, src_ids  # as many positions to learn from as there are subwords
+    return src_ids, _subword(task.vocabulary.target).encode(tgt)
 
 
 @lru_cache(maxsize=2)

@@ -67,18 +67,17 @@ def column_names(path: Path) -> list[str]:
     Raises:
         DataError: If it cannot be read.
     """
-    match lines.plain_suffix(path):
-        case ".parquet" | ".arrow" | ".feather":
-            with _arrow_errors(path):
-                first = list(islice(_arrow_tables(path, 1), 1))
-                names = [name for table in first for each in (table, table.flatten()) for name in each.column_names]
-            return [*dict.fromkeys(names)]
-        case ".jsonl" | ".json":
-            row = _json(next(lines.lines_of(path), b""))
-            parts = row if isinstance(row, dict) else {}
-            return [*parts, *(f"{a}.{b}" for a, part in parts.items() if isinstance(part, dict) for b in part)]
-        case _:
-            return _names(next(_rows(path), []))
+    suffix = lines.plain_suffix(path)
+    if suffix in (".parquet", ".arrow", ".feather"):
+        with _arrow_errors(path):
+            first = list(islice(_arrow_tables(path, 1), 1))
+            names = [name for table in first for each in (table, table.flatten()) for name in each.column_names]
+        return [*dict.fromkeys(names)]
+    if suffix in (".jsonl", ".json"):
+        row = _json(next(lines.lines_of(path), b""))
+        parts = row if isinstance(row, dict) else {}
+        return [*parts, *(f"{a}.{b}" for a, part in parts.items() if isinstance(part, dict) for b in part)]
+    return _names(next(_rows(path), []))
 
 
 def read_jsonl(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:

@@ -109,7 +109,8 @@ class Encoder:
             found = CT2Encoder(exported, subword=bundle.source, n_layers=n_layers, device=where, threads=threads)
             return cls(bundle, found)
         if exported.is_dir() and not (bundle.folder / WEIGHTS).is_file():
-            remedy = "from which torch computes this; use the bundle that it was exported from"
+            asked = f"engine={engine!r}, device={device!r}, dtype={dtype!r}"
+            remedy = f"from which torch computes this ({asked}); use the bundle that it was exported from"
             raise CheckpointError(f"{bundle.folder} was exported without {WEIGHTS}, {remedy}")
         with needing("the torch engine needs torch", extra="train"):
             from yiwen.engines.encoders import TorchEncoder, load_encoder

@@ -135,7 +135,7 @@ def chunks_of(texts: Sentences, batch_tokens: int, *, max_len: int, only: list[i
     require_texts(texts)
     if too_long := [i + 1 for i, ids in enumerate(texts) if len(ids) >= max_len]:
         raise DataError(
-            f"validation lines {', '.join(map(str, too_long[:5]))} have {max_len} subwords or more, the model has "
-            "positions for fewer; shorten them or raise model.max_len"
+            f"validation lines {', '.join(map(str, too_long[:5]))} (rows that lack a side do not count) have {max_len} "
+            "subwords or more, the model has positions for fewer; shorten them or raise model.max_len"
         )
     return list(longest_first(list(map(len, texts)), batch_tokens, only))
