@@ -55,9 +55,10 @@ class Packing:
         """
         lengths = is_real.sum(dim=1)
         n_real = int(lengths.sum())
-        room, n = _rounded(n_real + N_FILLERS, 3) - n_real, _rounded(len(lengths) + N_FILLERS, 1)
+        room = _rounded(n_real + N_FILLERS, 3) - n_real
+        n_empty = _rounded(len(lengths) + N_FILLERS, 1) - len(lengths) - N_FILLERS
         fillers = room // N_FILLERS + (torch.arange(N_FILLERS, device=lengths.device) < room % N_FILLERS)
-        lengths = F.pad(torch.cat([lengths, fillers]), (0, n - len(lengths) - N_FILLERS))
+        lengths = F.pad(torch.cat([lengths, fillers]), (0, n_empty))
         starts = F.pad(lengths.cumsum(dim=0, dtype=torch.int32), (1, 0))
         # A filler may be longer than what a model has positions for: it counts anew behind the longest sentence.
         in_row = torch.arange(int(starts[-1]), device=lengths.device)
@@ -238,15 +239,18 @@ def _sampled_rows(lengths: Lengths, rng: np.random.Generator) -> Rows:
     drawn = [np.empty(0, dtype=np.int64)]
     for corpus, weight in enumerate(lengths.weights):
         rows = np.flatnonzero(lengths.corpus == corpus)
-        if len(rows):
-            n_whole, n_rest = divmod(max(round(n * weight), weight > 0), len(rows))
-            drawn += [rows] * n_whole + ([rng.permutation(rows)[:n_rest]] if n_rest else [])
+        if len(rows) and weight > 0:
+            n_whole, n_rest = divmod(max(round(n * weight), 1), len(rows))
+            drawn += [rows] * n_whole
+            if n_rest:
+                drawn.append(rng.permutation(rows)[:n_rest])
     return rng.permutation(np.concatenate(drawn))
 
 
 def _batched(src: npt.NDArray[Any], tgt: npt.NDArray[Any], batch_tokens: int) -> Update:
     """Places of rows in batches of at most batch_tokens positions a side, sorted by both lengths (with eos)."""
-    longest, lean = np.maximum(src, tgt), src - tgt
+    longest = np.maximum(src, tgt)
+    lean = src - tgt
     # The longer side rises; among equals, the other side falls and rises in turn, so that neighbours stay alike
     # on both sides also where one length gives way to the next.
     order = np.lexsort((np.where(longest % 2 == 0, lean, -lean), longest))
@@ -274,7 +278,8 @@ def _cheapest_bounds(src: npt.NDArray[np.int64], tgt: npt.NDArray[np.int64], bat
         sizes = ends - start
         total = cost[start] + widths.sum(axis=0)[sizes - 1] * sizes + BATCH_COST
         is_better = total < cost[ends]
-        cost[ends[is_better]], cut[ends[is_better]] = total[is_better], start
+        cost[ends[is_better]] = total[is_better]
+        cut[ends[is_better]] = start
         # On to the next row that a batch may begin with.
         start += 1 + int(np.flatnonzero(np.isfinite(cost[start + 1 : start + 1 + most]))[0])
     bounds = [n]

@@ -104,14 +104,16 @@ def column_pair(
 ) -> tuple[str, str]:
     """The two columns of a file whose columns nobody named: the usual ones, or those called after the languages,
     however they are spelt. Of text alone both are the same."""
-    if len(paths) > 1 or lines.plain_suffix(paths[0]) not in {*ONE_FILE} - {".tmx", ".conll"} or not tgt_lang:
+    has_names = len(paths) == 1 and lines.plain_suffix(paths[0]) in {*ONE_FILE} - {".tmx", ".conll"}
+    if not has_names or not tgt_lang:
         return usual
     names = tables.column_names(paths[0])
+    if {*usual} <= {*names}:
+        return usual
     codes = [name.rpartition(".")[2] for name in names]
     src, tgt = best_match(codes, src_lang), best_match(codes, tgt_lang)
-    if {*usual} <= {*names} or src is None or tgt is None or (src == tgt and usual[0] != usual[1]):
-        return usual
-    return names[src], names[tgt]
+    is_one_for_both = src == tgt and usual[0] != usual[1]
+    return usual if src is None or tgt is None or is_one_for_both else (names[src], names[tgt])
 
 
 def read_blocks(
@@ -135,10 +137,13 @@ def read_blocks(
     if names in (("src", "tgt"), ("src", "src")):
         names = column_pair(paths, src_lang, tgt_lang, usual=names)
     read = _READERS.get(suffix, tables.read_arrow)
-    first = 2 if suffix in (".tsv", ".csv") and {*names} <= {*tables.column_names(paths[0])} else 1  # behind a header
+    has_header = suffix in (".tsv", ".csv") and {*names} <= {*tables.column_names(paths[0])}
+    first = 2 if has_header else 1
     sides = read(paths[0], *names, size=size) if suffix else _read_two_files(*paths, size=size)
     for src, tgt in sides:
-        yield Block(first, _unescaped(src), _unescaped(tgt)) if corpus.unescape else Block(first, src, tgt)
+        if corpus.unescape:
+            src, tgt = _unescaped(src), _unescaped(tgt)
+        yield Block(first, src, tgt)
         first += len(src)
 
 

@@ -110,8 +110,9 @@ def clean(job: Job, workers: Workers, findings: Findings) -> tuple[Intake, Keys]
 
 def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Findings) -> Split:
     """Mark duplicates, choose held-out rows where no file is given, and keep training apart from all held-out text."""
-    data, tgt_lang = intake.job.data, intake.job.data.tgt_lang if intake.job.targets == "read" else ""
-    keyed = partial(keys_of, is_labelled=intake.job.cleaning.is_labelled)
+    job, data = intake.job, intake.job.data
+    tgt_lang = data.tgt_lang if job.targets == "read" else ""
+    keyed = partial(keys_of, is_labelled=job.cleaning.is_labelled)
     held_out = {name: keyed(*pairs.normalised(data.src_lang, tgt_lang)) for name, pairs in given.items()}
     if {"valid", "test"} <= held_out.keys():
         shared = overlaps(held_out["valid"], held_out["test"])
@@ -145,7 +146,9 @@ def learn(intake: Intake, split: Split, findings: Findings) -> Vocabulary:
     rows = np.flatnonzero(split.train)
     models = _copied_models(job, findings) if job.tokenizer.model else _trained_models(intake, rows, findings)
     _note_cut_tags(intake, rows, models[0], findings)
-    labels = count_labels(intake.texts(rows, "tgt"), job.targets)[0] if job.cleaning.is_labelled else ()
+    labels: tuple[str, ...] = ()
+    if job.cleaning.is_labelled:
+        labels, _ = count_labels(intake.texts(rows, "tgt"), job.targets)
     return Vocabulary(models[0], models[-1], labels, n_symbols(models, job.targets))
 
 
@@ -168,7 +171,8 @@ def _copied_models(job: Job, findings: Findings) -> list[Path]:
 def _note_cut_tags(intake: Intake, rows: np.ndarray, model: Path, findings: Findings) -> None:
     """Say which tags that begin sources, such as <2bt>, the subword model cuts to pieces."""
     firsts = np.unique(intake.row_corpus()[rows], return_index=True)[1]  # <2bt> begins all sources of a file or none
-    some = rows[np.union1d(firsts, np.arange(0, len(rows), len(rows) // intake.job.tokenizer.sample_pairs + 1))]
+    spread = np.arange(0, len(rows), len(rows) // intake.job.tokenizer.sample_pairs + 1)
+    some = rows[np.union1d(firsts, spread)]
     for tag in sorted({text.partition(" ")[0] for text in intake.texts(some, "src")}):
         if re.fullmatch(r"<2[\w-]+>", tag) and not Subword.load(model).has_piece(tag):
             findings.note(f'{ILL_FITTING}: the tag {tag} is cut to pieces; learn one with "{tag}" in tokenizer.symbols')
@@ -222,7 +226,8 @@ def encode(intake: Intake, split: Split, vocabulary: Vocabulary, workers: Worker
     _drop_rows(findings, "too many subwords", intake, rows)
     if vocabulary.labels:
         left = np.setdiff1d(np.flatnonzero(split.train), rows)  # a label may have none but texts that are too long
-        findings.note(count_labels(intake.texts(left, "tgt"), job.targets, vocabulary.labels)[1])
+        _, shown = count_labels(intake.texts(left, "tgt"), job.targets, vocabulary.labels)
+        findings.note(shown)
     n_tokens, n_bytes = np.sum(counts, axis=0)
     src_share, tgt_share = (n_bytes / np.maximum(n_tokens, 1)).tolist()
     if job.tokenizer.model and max(src_share, tgt_share) > _FITTING_SHARE:

@@ -83,11 +83,12 @@ def prepare(
     fingerprint = fingerprint_of(data, tokenizer, base=base, targets=targets)
     folder = root / ".prepared" / fingerprint
 
-    def is_ready() -> bool:  # and no other store that was put there
+    def is_ready() -> bool:  # a folder may hold another store, which somebody put there
         return is_whole(folder) and f'"{fingerprint}"' in (folder / "prepared.json").read_text("utf-8")
 
+    reused = is_ready()
     with ExitStack() as stack:
-        if not (reused := is_ready()):
+        if not reused:
             tick = stack.enter_context(_progress(progress))
             _wait_for(folder.parent / LOCKS / fingerprint, stack, stop, tick)
             reused = is_ready()  # asked again: another process may just have finished it
@@ -108,7 +109,9 @@ def prepare(
                 if fingerprint_of(data, tokenizer, base=base, targets=targets) != fingerprint:
                     raise DataError("a text was changed while it was read; run the same command again")
     report = Report.from_json((folder / REPORT).read_text(encoding="utf-8"))
-    return Prepared(folder, report if reused else replace(report, seconds=time.perf_counter() - started), reused)
+    if not reused:
+        report = replace(report, seconds=time.perf_counter() - started)
+    return Prepared(folder, report, reused)
 
 
 def _n_workers(data: DataConfig, base: Path) -> int:

@@ -28,12 +28,14 @@ def read_rows(path: Path, src_column: str, tgt_column: str, *, size: int) -> Ite
     rows = _rows(path)
     first = next(rows, [])
     src_index, tgt_index, header = _indices(path, _names(first), src_column, tgt_column)
+    second = max(src_index, tgt_index)
     # More cells: somebody forgot the quotes, or a text holds a tab. Where nothing has a name they may be remarks.
     is_strict = header or lines.plain_suffix(path) == ".csv"
     for block in lines.blocks(rows if header else chain([first], rows), size):
-        # Of what is dropped, the report shows the first side.
-        sound = [row[: max(src_index, tgt_index)] if is_strict and any(row[len(first) :]) else row for row in block]
-        yield tuple([row[i] if len(row) > i else None for row in sound] for i in (src_index, tgt_index))  # type: ignore[misc]
+        # Such a row is torn: it keeps its first side alone, for the report to show.
+        sound = [row[:second] if is_strict and any(row[len(first) :]) else row for row in block]
+        src, tgt = ([row[i] if i < len(row) else None for row in sound] for i in (src_index, tgt_index))
+        yield src, tgt
 
 
 def _rows(path: Path) -> Iterator[list[bytes]]:
@@ -107,14 +109,14 @@ def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
 
 def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> tuple[int, int, bool]:
     """Where the columns stand, and whether the first line names them."""
-    mark, separator = ("tab", "\t") if lines.plain_suffix(path) == ".tsv" else ("comma, not a semicolon or a tab", ",")
-    shown = repr(separator.join(names)[:60])
+    is_tsv = lines.plain_suffix(path) == ".tsv"
+    shown = repr(("\t" if is_tsv else ",").join(names)[:60])
     if src_column in names and tgt_column in names:
         return names.index(src_column), names.index(tgt_column), True
     if src_column.isdecimal() and tgt_column.isdecimal() and min(int(src_column), int(tgt_column)) >= 1:
         indices = int(src_column) - 1, int(tgt_column) - 1
     elif src_column == "src" and tgt_column in ("tgt", "src"):  # not named; of text alone both sides are the first
-        indices = 0, int(tgt_column == "tgt")
+        indices = 0, 1 if tgt_column == "tgt" else 0
     else:
         missing = " or ".join(repr(name) for name in dict.fromkeys((src_column, tgt_column)) if name not in names)
         remedy = f"{_named_by(src_column, tgt_column)}, or give numbers from 1 where the file has no header"
@@ -124,9 +126,10 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
     # As Excel writes in much of Europe: "A dog, a big one;Ein Hund, ein großer" has two columns, but not by commas; nor
     # has a table with tabs that is called .csv. Not as in &amp;c, &#39;s or ;)
     glued = re.search(r"((?<![\w&#])\w+|[^\w\s]);[^\s)]|\S\t\S", ",".join(names))
-    is_torn = separator == "," and glued and any(n[:1] == " " for n in names[1:])
-    if (n_needed := max(indices) + 1) > len(names) or is_torn:
-        remedy = f"separate source and target with a {mark}"
+    is_torn = not is_tsv and glued and any(name.startswith(" ") for name in names[1:])
+    n_needed = max(indices) + 1
+    if n_needed > len(names) or is_torn:
+        remedy = f"separate source and target with a {'tab' if is_tsv else 'comma, not a semicolon or a tab'}"
         raise DataError(f"{path}: the first line has {len(names)} columns, {n_needed} are needed: {shown}; {remedy}")
     return *indices, False
 
@@ -172,10 +175,15 @@ def _as_text(value: Any) -> bytes | None:
             return value
         case str(text) | int(text) | [str(text)]:
             return str(text).encode("utf-8", "surrogatepass")
-        case list() if all(isinstance(item, str | int) and not re.search(r" |\w[。！？]", str(item)) for item in value):
+        case list() if all(map(_is_word, value)):
             return " ".join(map(str, value)).encode("utf-8", "surrogatepass")
         case _:
             return None
+
+
+def _is_word(item: Any) -> bool:
+    """A word, a tag or a number: text without a blank and without the end of a sentence inside."""
+    return isinstance(item, str | int) and not re.search(r" |\w[。！？]", str(item))
 
 
 @contextmanager

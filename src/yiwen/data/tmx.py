@@ -39,11 +39,13 @@ def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator
     Raises:
         DataError: If it is no well-formed XML, or no unit has both languages.
     """
-    found, n_pairs = set[str](), 0
+    found = set[str]()
+    n_pairs = 0
 
     def pairs() -> Iterator[tuple[bytes | None, bytes | None]]:
         for unit in _units(path):
-            sides = [(str(v.get(_LANG) or v.get("lang") or "").strip(), v) for v in unit.iterchildren("{*}tuv")]
+            variants = unit.iterchildren("{*}tuv")
+            sides = [(str(each.get(_LANG) or each.get("lang") or "").strip(), each) for each in variants]
             found.update(language for language, _ in sides)
             yield _text_in(src_lang, sides), _text_in(tgt_lang, sides)
 
@@ -60,7 +62,8 @@ def _units(path: Path) -> Iterator[Any]:
         from lxml import etree
     with lines.opened(path) as file:
         try:
-            for _, unit in (units := etree.iterparse(_Legal(file), tag="{*}tu", no_network=True, **_PLAIN)):
+            units = etree.iterparse(_Legal(file), tag="{*}tu", no_network=True, **_PLAIN)
+            for _, unit in units:
                 yield unit
                 unit.clear()
                 while unit.getprevious() is not None:  # what was read is forgotten, so memory stays flat
