@@ -249,8 +249,7 @@ def _sampled_rows(lengths: Lengths, rng: np.random.Generator) -> Rows:
 
 def _batched(src: npt.NDArray[Any], tgt: npt.NDArray[Any], batch_tokens: int) -> Update:
     """Places of rows in batches of at most batch_tokens positions a side, sorted by both lengths (with eos)."""
-    longest = np.maximum(src, tgt)
-    lean = src - tgt
+    longest, lean = np.maximum(src, tgt), src - tgt
     # The longer side rises; among equals, the other side falls and rises in turn, so that neighbours stay alike
     # on both sides also where one length gives way to the next.
     order = np.lexsort((np.where(longest % 2 == 0, lean, -lean), longest))
@@ -278,8 +277,7 @@ def _cheapest_bounds(src: npt.NDArray[np.int64], tgt: npt.NDArray[np.int64], bat
         sizes = ends - start
         total = cost[start] + widths.sum(axis=0)[sizes - 1] * sizes + BATCH_COST
         is_better = total < cost[ends]
-        cost[ends[is_better]] = total[is_better]
-        cut[ends[is_better]] = start
+        cost[ends[is_better]], cut[ends[is_better]] = total[is_better], start
         # On to the next row that a batch may begin with.
         start += 1 + int(np.flatnonzero(np.isfinite(cost[start + 1 : start + 1 + most]))[0])
     bounds = [n]

@@ -12,14 +12,11 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Final
 
 from yiwen.data import lines
 from yiwen.errors import DataError
 
 _NO_WORD = re.compile(rb"#\s*(?:[\w.]+(?:\s+id)?\s*=|new(?:doc|par)\s*$|id\s)|-DOCSTART-|\d+[-.]\d+(?:\t.*){9}$")
-_NOT_NAMED: Final = {("src", "tgt"): (0, -1), ("src", "src"): (0, 0)}
-"""The columns where nobody named any: the first and the last; of text alone both sides are the first."""
 
 
 def read_conll(path: Path, src_column: str, tgt_column: str, *, size: int) -> Iterator[lines.Columns]:
@@ -27,18 +24,15 @@ def read_conll(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
 
     A line without a tag makes its sentence torn: one tag is missing, which is counted where pairs are cleaned.
     """
-    columns = src_column, tgt_column
-    if columns in _NOT_NAMED:
-        src_index, tgt_index = _NOT_NAMED[columns]
-    elif all(column.isdecimal() and column != "0" for column in columns):
-        src_index, tgt_index = (int(column) - 1 for column in columns)
-    else:
-        raise DataError(
-            f"{path}: columns of a CoNLL file have no names; give their numbers from 1 instead of {src_column!r} and "
-            f"{tgt_column!r}, or none for the first and the last"
-        )
+    given = src_column, tgt_column  # if not named, the first and the last; of text alone both sides are the first
+    numbers = {("src", "tgt"): ("1", "0"), ("src", "src"): ("1", "1")}.get(given, given)
+    if "0" in given or not all(number.isdecimal() for number in numbers):
+        names = f"{src_column!r} and {tgt_column!r}"
+        remedy = f"give their numbers from 1 instead of {names}, or none for the first and the last"
+        raise DataError(f"{path}: columns of a CoNLL file have no names; {remedy}")
     for block in lines.blocks(_sentences(lines.lines_of(path)), size):
-        yield [_column(rows, src_index) for rows in block], [_column(rows, tgt_index) for rows in block]
+        src, tgt = ([_column(rows, int(number) - 1) for rows in block] for number in numbers)
+        yield src, tgt
 
 
 def _sentences(stream: Iterator[bytes]) -> Iterator[list[list[bytes]]]:
@@ -53,5 +47,4 @@ def _sentences(stream: Iterator[bytes]) -> Iterator[list[list[bytes]]]:
 
 def _column(rows: list[list[bytes]], index: int) -> bytes:
     """What stands in a column, -1 being the last, of the lines that have it; a word alone has no last column."""
-    least = 2 if index == -1 else index + 1  # cells of such a line
-    return b" ".join(row[index] for row in rows if len(row) >= least)
+    return b" ".join(row[index] for row in rows if max(index, 1) < len(row) or index == 0)

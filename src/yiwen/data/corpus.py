@@ -6,12 +6,11 @@ line, row or unit of the input has one place in one block: nothing vanishes in a
 
 from __future__ import annotations
 
-import html
+import html.entities
 import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html.entities import html5
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -104,16 +103,14 @@ def column_pair(
 ) -> tuple[str, str]:
     """The two columns of a file whose columns nobody named: the usual ones, or those called after the languages,
     however they are spelt. Of text alone both are the same."""
-    has_names = len(paths) == 1 and lines.plain_suffix(paths[0]) in {*ONE_FILE} - {".tmx", ".conll"}
-    if not has_names or not tgt_lang:
+    if len(paths) > 1 or lines.plain_suffix(paths[0]) not in {*ONE_FILE} - {".tmx", ".conll"} or not tgt_lang:
         return usual
     names = tables.column_names(paths[0])
-    if {*usual} <= {*names}:
-        return usual
     codes = [name.rpartition(".")[2] for name in names]
     src, tgt = best_match(codes, src_lang), best_match(codes, tgt_lang)
-    is_one_for_both = src == tgt and usual[0] != usual[1]
-    return usual if src is None or tgt is None or is_one_for_both else (names[src], names[tgt])
+    if {*usual} <= {*names} or src is None or tgt is None or (src == tgt and usual[0] != usual[1]):
+        return usual
+    return names[src], names[tgt]
 
 
 def read_blocks(
@@ -137,13 +134,10 @@ def read_blocks(
     if names in (("src", "tgt"), ("src", "src")):
         names = column_pair(paths, src_lang, tgt_lang, usual=names)
     read = _READERS.get(suffix, tables.read_arrow)
-    has_header = suffix in (".tsv", ".csv") and {*names} <= {*tables.column_names(paths[0])}
-    first = 2 if has_header else 1
+    first = 2 if suffix in (".tsv", ".csv") and {*names} <= {*tables.column_names(paths[0])} else 1  # behind a header
     sides = read(paths[0], *names, size=size) if suffix else _read_two_files(*paths, size=size)
     for src, tgt in sides:
-        if corpus.unescape:
-            src, tgt = _unescaped(src), _unescaped(tgt)
-        yield Block(first, src, tgt)
+        yield Block(first, _unescaped(src), _unescaped(tgt)) if corpus.unescape else Block(first, src, tgt)
         first += len(src)
 
 
@@ -170,4 +164,4 @@ def _unescaped(side: list[bytes | None]) -> list[bytes | None]:
 
 def _character(entity: re.Match[bytes]) -> bytes:
     name = entity[1].decode()
-    return html.unescape(f"&{name}").encode() if name[0] == "#" or name in html5 else entity[0]
+    return html.unescape(f"&{name}").encode() if name[0] == "#" or name in html.entities.html5 else entity[0]

@@ -132,15 +132,14 @@ def article(word: str) -> str:
 @cache
 def counted(count: int, thing: Filler) -> Filler:
     """`count` of a noun: 1 book -> a book, 一本书; 2 -> two books, 两本书. Its name is the noun's."""
-    is_one = count == 1
     one = article(thing.en[""][0][0])
-    amount = Filler("a", {"": ((one, "q"),)}, {"": (("一", "q"),)}) if is_one else number(count)
+    amount = Filler("a", {"": ((one, "q"),)}, {"": (("一", "q"),)}) if count == 1 else number(count)
     last = amount.zh[""][-1][1]
     measure = tuple((word, last if label == "q" else label) for word, label in thing.zh["m"])
-    en = (*amount.en[""], *thing.en["" if is_one else "pl"])
+    en = (*amount.en[""], *thing.en["" if count == 1 else "pl"])
     zh = (*amount.zh[""], *measure, *thing.zh[""])
     combinations = (amount.name, thing.name), *amount.combinations
-    return Filler(thing.name, {"": en}, {"": zh}, is_third=is_one, combinations=combinations)
+    return Filler(thing.name, {"": en}, {"": zh}, is_third=count == 1, combinations=combinations)
 
 
 @cache

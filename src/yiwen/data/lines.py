@@ -82,11 +82,13 @@ def read_lines(file: BinaryIO, name: str | Path = "stdin") -> Iterator[bytes]:
     [b'a', b'', b'b\\rc']
     """
     for index, raw in enumerate(file):  # binary files know no line end but LF
+        if index == 0 and (found := _UTF_16.match(raw)):
+            code = f"UTF-16{found.lastgroup or ''}"
+            raise DataError(f"{name} is UTF-16; make it UTF-8, with `iconv -f {code} -t UTF-8` for example")
+        if index == 0 and _PACKED.match(raw):
+            raise DataError(f"{name} is packed; .gz, .zst and .xz are read if named so; unpack it or save it as text")
         line = raw.removesuffix(b"\n").removesuffix(b"\r")
-        if index == 0:
-            _check_beginning(raw, name)
-            line = line.removeprefix(_BOM)
-        yield line
+        yield line.removeprefix(_BOM) if index == 0 else line
 
 
 def lines_of(path: Path) -> Generator[bytes, None, None]:
@@ -122,15 +124,6 @@ def blocks(stream: Iterable[T], size: int) -> Iterator[list[T]]:
     iterator = iter(stream)
     while block := list(islice(iterator, size)):
         yield block
-
-
-def _check_beginning(first: bytes, name: str | Path) -> None:
-    """Refuse what is not text in UTF-8 or the like by its first line."""
-    if found := _UTF_16.match(first):
-        code = f"UTF-16{found.lastgroup or ''}"
-        raise DataError(f"{name} is UTF-16; make it UTF-8, with `iconv -f {code} -t UTF-8` for example")
-    if _PACKED.match(first):
-        raise DataError(f"{name} is packed; .gz, .zst and .xz are read if named so; unpack it or save it as text")
 
 
 def _decompressed(path: Path) -> BinaryIO:

@@ -146,9 +146,7 @@ def learn(intake: Intake, split: Split, findings: Findings) -> Vocabulary:
     rows = np.flatnonzero(split.train)
     models = _copied_models(job, findings) if job.tokenizer.model else _trained_models(intake, rows, findings)
     _note_cut_tags(intake, rows, models[0], findings)
-    labels: tuple[str, ...] = ()
-    if job.cleaning.is_labelled:
-        labels, _ = count_labels(intake.texts(rows, "tgt"), job.targets)
+    labels = count_labels(intake.texts(rows, "tgt"), job.targets)[0] if job.cleaning.is_labelled else ()
     return Vocabulary(models[0], models[-1], labels, n_symbols(models, job.targets))
 
 
@@ -171,8 +169,7 @@ def _copied_models(job: Job, findings: Findings) -> list[Path]:
 def _note_cut_tags(intake: Intake, rows: np.ndarray, model: Path, findings: Findings) -> None:
     """Say which tags that begin sources, such as <2bt>, the subword model cuts to pieces."""
     firsts = np.unique(intake.row_corpus()[rows], return_index=True)[1]  # <2bt> begins all sources of a file or none
-    spread = np.arange(0, len(rows), len(rows) // intake.job.tokenizer.sample_pairs + 1)
-    some = rows[np.union1d(firsts, spread)]
+    some = rows[np.union1d(firsts, np.arange(0, len(rows), len(rows) // intake.job.tokenizer.sample_pairs + 1))]
     for tag in sorted({text.partition(" ")[0] for text in intake.texts(some, "src")}):
         if re.fullmatch(r"<2[\w-]+>", tag) and not Subword.load(model).has_piece(tag):
             findings.note(f'{ILL_FITTING}: the tag {tag} is cut to pieces; learn one with "{tag}" in tokenizer.symbols')
@@ -226,15 +223,13 @@ def encode(intake: Intake, split: Split, vocabulary: Vocabulary, workers: Worker
     _drop_rows(findings, "too many subwords", intake, rows)
     if vocabulary.labels:
         left = np.setdiff1d(np.flatnonzero(split.train), rows)  # a label may have none but texts that are too long
-        _, shown = count_labels(intake.texts(left, "tgt"), job.targets, vocabulary.labels)
-        findings.note(shown)
+        findings.note(count_labels(intake.texts(left, "tgt"), job.targets, vocabulary.labels)[1])
     n_tokens, n_bytes = np.sum(counts, axis=0)
     src_share, tgt_share = (n_bytes / np.maximum(n_tokens, 1)).tolist()
     if job.tokenizer.model and max(src_share, tgt_share) > _FITTING_SHARE:
-        findings.note(
-            f"{ILL_FITTING}: {max(src_share, tgt_share):.0%} of the subwords are single bytes or unknown; a vocabulary "
-            "learnt from this text, and a model that has read such text, would do better"
-        )
+        remedy = "a vocabulary learnt from this text, and a model that has read such text, would do better"
+        share = max(src_share, tgt_share)
+        findings.note(f"{ILL_FITTING}: {share:.0%} of the subwords are single bytes or unknown; {remedy}")
     n_src, n_tgt = n_tokens.tolist()
     return Stored(kept, tuple(intake.places(rows[:MAX_PLACES])), (n_src, n_tgt), (src_share, tgt_share))
 
@@ -254,10 +249,9 @@ def _note_losses(intake: Intake, stored: Stored, held_out: dict[str, TextPairs],
         findings.note(f"{n_broken} of {n_rows} rows are not UTF-8: see which encoding they are in and convert them")
     n_markup = findings.counts["markup"]
     if 10 * n_markup > n_rows:
-        findings.note(
-            f"{n_markup} of {n_rows} rows were dropped as markup; where that is entities such as &amp; or &apos;, "
-            "unescape = true beside the corpus reads them as the characters they mean"
-        )
+        remedy = "unescape = true beside the corpus reads them as the characters they mean"
+        cause = f"where that is entities such as &amp; or &apos;, {remedy}"
+        findings.note(f"{n_markup} of {n_rows} rows were dropped as markup; {cause}")
     if intake.job.data.valid_pairs and not held_out["valid"].src:
         findings.note("no pair is left for validation, without which nothing can be trained")
 

@@ -86,9 +86,8 @@ def prepare(
     def is_ready() -> bool:  # a folder may hold another store, which somebody put there
         return is_whole(folder) and f'"{fingerprint}"' in (folder / "prepared.json").read_text("utf-8")
 
-    reused = is_ready()
     with ExitStack() as stack:
-        if not reused:
+        if not (reused := is_ready()):
             tick = stack.enter_context(_progress(progress))
             _wait_for(folder.parent / LOCKS / fingerprint, stack, stop, tick)
             reused = is_ready()  # asked again: another process may just have finished it
@@ -109,9 +108,7 @@ def prepare(
                 if fingerprint_of(data, tokenizer, base=base, targets=targets) != fingerprint:
                     raise DataError("a text was changed while it was read; run the same command again")
     report = Report.from_json((folder / REPORT).read_text(encoding="utf-8"))
-    if not reused:
-        report = replace(report, seconds=time.perf_counter() - started)
-    return Prepared(folder, report, reused)
+    return Prepared(folder, report if reused else replace(report, seconds=time.perf_counter() - started), reused)
 
 
 def _n_workers(data: DataConfig, base: Path) -> int:

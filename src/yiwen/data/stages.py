@@ -64,17 +64,15 @@ def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Bl
     kept: list[tuple[str, str, int]] = []
     findings = Findings()
     for line, (raw_src, raw_tgt) in enumerate(zip(block.src, block.tgt, strict=True), start=block.first):
-        reason: str | None
-        if raw_src is None or raw_tgt is None:
-            reason = torn
-        else:
-            try:
+        reason: str | None = torn
+        try:
+            if raw_src is not None and raw_tgt is not None:
                 src, tgt = normalise(raw_src.decode("utf-8")), normalise(raw_tgt.decode("utf-8"))
                 src = rewritten(src, task.src_lang)
                 tgt = rewritten(tgt, task.tgt_lang) if task.targets == "read" else tgt
                 reason = fault_of(src, src if task.is_labelled else tgt, active) or _label_fault(task, src, tgt)
-            except UnicodeDecodeError:
-                reason = INVALID_UTF_8
+        except UnicodeDecodeError:
+            reason = INVALID_UTF_8
         if reason is None:
             kept.append((src, tgt, line))
         else:
@@ -153,10 +151,9 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
     fits = longest + 1 <= task.max_tokens  # + 1 for eos
     stored = pa.record_batch(columns).filter(pa.array(fits))
     src_flat, tgt_flat = (stored.column(name).values.to_numpy() for name in ("src_ids", "tgt_ids"))
-    n_src_bytes = int(is_src_spelt[src_flat].sum())
-    n_tgt_bytes = int(is_tgt_spelt[tgt_flat].sum()) if task.targets in ("text", "read") else 0
-    n_tgt = 0 if task.targets == "none" else len(tgt_flat)
-    return Encoded(stored, rows[~fits], (len(src_flat), n_tgt), (n_src_bytes, n_tgt_bytes))
+    n_tokens = len(src_flat), (0 if task.targets == "none" else len(tgt_flat))
+    n_tgt_bytes = is_tgt_spelt[tgt_flat].sum() if task.targets in ("text", "read") else 0
+    return Encoded(stored, rows[~fits], n_tokens, (int(is_src_spelt[src_flat].sum()), int(n_tgt_bytes)))
 
 
 def _ids_type(vocab_size: int) -> Any:

@@ -28,12 +28,11 @@ def read_rows(path: Path, src_column: str, tgt_column: str, *, size: int) -> Ite
     rows = _rows(path)
     first = next(rows, [])
     src_index, tgt_index, header = _indices(path, _names(first), src_column, tgt_column)
-    second = max(src_index, tgt_index)
     # More cells: somebody forgot the quotes, or a text holds a tab. Where nothing has a name they may be remarks.
     is_strict = header or lines.plain_suffix(path) == ".csv"
     for block in lines.blocks(rows if header else chain([first], rows), size):
         # Such a row is torn: it keeps its first side alone, for the report to show.
-        sound = [row[:second] if is_strict and any(row[len(first) :]) else row for row in block]
+        sound = [row[: max(src_index, tgt_index)] if is_strict and any(row[len(first) :]) else row for row in block]
         src, tgt = ([row[i] if i < len(row) else None for row in sound] for i in (src_index, tgt_index))
         yield src, tgt
 
@@ -127,8 +126,7 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
     # has a table with tabs that is called .csv. Not as in &amp;c, &#39;s or ;)
     glued = re.search(r"((?<![\w&#])\w+|[^\w\s]);[^\s)]|\S\t\S", ",".join(names))
     is_torn = not is_tsv and glued and any(name.startswith(" ") for name in names[1:])
-    n_needed = max(indices) + 1
-    if n_needed > len(names) or is_torn:
+    if (n_needed := max(indices) + 1) > len(names) or is_torn:
         remedy = f"separate source and target with a {'tab' if is_tsv else 'comma, not a semicolon or a tab'}"
         raise DataError(f"{path}: the first line has {len(names)} columns, {n_needed} are needed: {shown}; {remedy}")
     return *indices, False
@@ -175,15 +173,10 @@ def _as_text(value: Any) -> bytes | None:
             return value
         case str(text) | int(text) | [str(text)]:
             return str(text).encode("utf-8", "surrogatepass")
-        case list() if all(map(_is_word, value)):
+        case list() if all(isinstance(item, str | int) and not re.search(r" |\w[。！？]", str(item)) for item in value):
             return " ".join(map(str, value)).encode("utf-8", "surrogatepass")
         case _:
             return None
-
-
-def _is_word(item: Any) -> bool:
-    """A word, a tag or a number: text without a blank and without the end of a sentence inside."""
-    return isinstance(item, str | int) and not re.search(r" |\w[。！？]", str(item))
 
 
 @contextmanager

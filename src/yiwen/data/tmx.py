@@ -39,13 +39,11 @@ def read_tmx(path: Path, src_lang: str, tgt_lang: str, *, size: int) -> Iterator
     Raises:
         DataError: If it is no well-formed XML, or no unit has both languages.
     """
-    found = set[str]()
-    n_pairs = 0
+    found, n_pairs = set[str](), 0
 
     def pairs() -> Iterator[tuple[bytes | None, bytes | None]]:
         for unit in _units(path):
-            variants = unit.iterchildren("{*}tuv")
-            sides = [(str(each.get(_LANG) or each.get("lang") or "").strip(), each) for each in variants]
+            sides = [(str(v.get(_LANG) or v.get("lang") or "").strip(), v) for v in unit.iterchildren("{*}tuv")]
             found.update(language for language, _ in sides)
             yield _text_in(src_lang, sides), _text_in(tgt_lang, sides)
 
