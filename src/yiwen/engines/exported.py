@@ -107,10 +107,9 @@ def check_vocabulary(folder: Path, *, source: Subword, target: Subword) -> None:
         names = ("shared_vocabulary.json", "vocabulary.json", f"{side}_vocabulary.json")  # the second: of an encoder
         path = next((folder / name for name in names if (folder / name).is_file()), folder / names[-1])
         if read_json(path, "export the model again") != vocabulary(subword):
-            raise CheckpointError(
-                f"{path} does not hold the {subword.vocab_size} subwords of the {side} in their order; it belongs to "
-                "another model: export the model again"
-            )
+            remedy = "it belongs to another model: export the model again"
+            held = f"the {subword.vocab_size} subwords of the {side} in their order"
+            raise CheckpointError(f"{path} does not hold {held}; {remedy}")
 
 
 def card_of(bundle: Bundle) -> bytes:
