@@ -76,12 +76,11 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_VERSION: Final = typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+
+
 @app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
+def root(version: Annotated[bool, _VERSION] = False) -> None:
     """Turn parallel text into a translator you own.
 
     Start with `yiwen demo`. For text of your own: `yiwen new` writes a recipe,
