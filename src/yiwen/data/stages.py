@@ -64,7 +64,7 @@ def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Bl
     kept: list[tuple[str, str, int]] = []
     findings = Findings()
     for line, (raw_src, raw_tgt) in enumerate(zip(block.src, block.tgt, strict=True), start=block.first):
-        reason: str | None = torn
+        reason: str | None = torn  # unless both sides are there
         try:
             if raw_src is not None and raw_tgt is not None:
                 src, tgt = normalise(raw_src.decode("utf-8")), normalise(raw_tgt.decode("utf-8"))

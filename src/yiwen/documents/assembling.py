@@ -171,7 +171,7 @@ def _apart(tokens: Iterable[Token]) -> list[Token]:
 
     Breaks in a row are one, or a word of the next line would come between them.
     """
-    out, end = list[Token](), ""  # the last character so far
+    out, end = list[Token](), ""  # the tokens, and the last character of their texts so far
     place = 0  # behind the last text or end tag
     for token in tokens:
         if out and out[-1].kind == "break" and (token.kind == "break" or token.text.isspace()):

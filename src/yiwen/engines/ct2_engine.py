@@ -157,9 +157,9 @@ class CT2Engine:
         worst = max(differences)
         is_sure = min(golden.log_probs) > math.log(0.6)  # else another processor may rightly choose another token
         if (found != golden.output and is_sure) or not worst <= allowed:
-            both = f"{list(found)} where it has to give {list(golden.output)}"
-            difference = f"log-probabilities differ by up to {worst:.2g}; export the model again here"
-            raise CheckpointError(f"{folder} translates its golden sentence to {both}, {difference}")
+            outputs = f"{list(found)} where it has to give {list(golden.output)}"
+            remedy = f"log-probabilities differ by up to {worst:.2g}; export the model again here"
+            raise CheckpointError(f"{folder} translates its golden sentence to {outputs}, {remedy}")
 
     def greedy(self, sources: Sentences) -> list[tuple[int, ...]]:
         """The greedy translation of each source, without the shortlist's help: what golden sentences are made of."""

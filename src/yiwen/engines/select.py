@@ -94,7 +94,7 @@ def open_engine(
     elif engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
         obstacle = obstacle_of(bundle)
         has_trained = (bundle.folder / WEIGHTS).is_file() and find_spec("torch") is not None
-        if not obstacle or not has_trained:  # it says itself what it cannot do
+        if not obstacle or not has_trained:  # alone, the exported engine says itself what it cannot do
             trained = replace(bundle, folder=bundle.folder.absolute())  # it is read when terms come: elsewhere by then
             finder = once(partial(_torch, trained, device="cpu", dtype="auto", threads=threads))
             exported = _exported(bundle, device="cpu", threads=threads)

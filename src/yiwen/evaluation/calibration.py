@@ -177,7 +177,7 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     good_at = GOOD[bleu_tokenizer(bundle.info.tgt_lang)]
     fitted = fit_confidence(features, [score >= good_at for score in scores])
     calibration = Calibration(n_pairs=len(src), good_at=good_at, **lengths, **fitted)
-    if open_bundle(bundle.folder).info != bundle.info:  # a link, and training has published a better model meanwhile
+    if open_bundle(bundle.folder).info != bundle.info:  # by a link: training has published a better one
         return None
     with new_folder(bundle.folder / CALIBRATION) as folder:
         write_json(folder / "calibration.json", asdict(calibration))
