@@ -121,9 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         app(args=None if arguments is None else list(arguments), prog_name="yiwen")
-    except (
-        SystemExit
-    ) as done:  # typer's: 0, or 2 once it has explained the usage; that of a signal comes without a word
+    except SystemExit as done:
+        # Typer ends with 0, or with 2 once it has explained the usage; at a signal it ends without a word.
         if done.code in (128 + signal.SIGINT, 128 + signal.SIGTERM):
             return _report(done, f"stopped by {signal.Signals(done.code - 128).name}", code=done.code, is_error=False)
         return done.code if isinstance(done.code, int) else 0

@@ -31,8 +31,8 @@ def read_conll(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
         remedy = f"give their numbers from 1 instead of {names}, or none for the first and the last"
         raise DataError(f"{path}: columns of a CoNLL file have no names; {remedy}")
     for block in lines.blocks(_sentences(lines.lines_of(path)), size):
-        src, tgt = ([_column(rows, int(number) - 1) for rows in block] for number in numbers)
-        yield src, tgt
+        src, tgt = (int(number) - 1 for number in numbers)
+        yield [_column(rows, src) for rows in block], [_column(rows, tgt) for rows in block]
 
 
 def _sentences(stream: Iterator[bytes]) -> Iterator[list[list[bytes]]]:
