@@ -70,7 +70,7 @@ def align(
     found = engine.attend([src[i].ids for i in both], [tgt[i].ids for i in both], stop=stop)
     weights = dict(zip(both, found, strict=True))
     is_late = bundle.info.alignment is not None and bundle.info.alignment.is_late
-    same = map(_same, sources, src, targets, tgt, kept)
+    same = [_same(*sides) for sides in zip(sources, src, targets, tgt, kept, strict=True)]
     return [align_words(weights.get(i), src[i], tgt[i], is_late=is_late, same=pairs) for i, pairs in enumerate(same)]
 
 

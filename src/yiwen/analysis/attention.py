@@ -63,7 +63,9 @@ def attention_picture(weights: Weights, src_tokens: Tokens, tgt_tokens: Tokens, 
     lines: list[str] = []
     for first in range(0, len(src_tokens), n_cells // column_width):
         columns = slice(first, first + n_cells // column_width)
-        lines += [*([""] if lines else []), *_panel(weights_TS[:, columns], heads[columns], labels, column_width)]
+        if lines:
+            lines.append("")
+        lines += _panel(weights_TS[:, columns], heads[columns], labels, column_width)
     if is_numbered:
         lines += ["", *_legend([_printable(token) for token in src_tokens], width)]
     key = "  ".join(f"{shade} {bound:.0%}" for shade, bound in zip(SHADES[1:], THRESHOLDS, strict=True))
@@ -112,10 +114,9 @@ def _checked(weights: Weights, src_tokens: Tokens, tgt_tokens: Tokens) -> np.nda
     weights_TS = np.asarray(weights, dtype=np.float64)
     expected = (len(tgt_tokens), len(src_tokens))
     if weights_TS.shape != expected or 0 in expected:
-        raise ConfigError(
-            f"weights have the shape {weights_TS.shape} for {expected[0]} target and {expected[1]} source tokens; "
-            "give one row a target token and one column a source token, at least one of each"
-        )
+        tokens = f"{len(tgt_tokens)} target and {len(src_tokens)} source tokens"
+        remedy = "give one row a target token and one column a source token, at least one of each"
+        raise ConfigError(f"weights have the shape {weights_TS.shape} for {tokens}; {remedy}")
     return weights_TS
 
 

@@ -71,13 +71,14 @@ def read_gold(path: Path) -> list[Gold]:
     try:
         for line in path.read_bytes().removesuffix(b"\n").split(b"\n"):
             table = json.loads(line)
-            spans = {name: tuple((int(a), int(b)) for a, b in table[name]) for name in ("src_spans", "tgt_spans")}
+            spans = {side: tuple((int(a), int(b)) for a, b in table[f"{side}_spans"]) for side in ("src", "tgt")}
             links = tuple((int(i), int(j)) for i, j in table["alignment"])
-            if any(not (0 <= i < len(spans["src_spans"]) and 0 <= j < len(spans["tgt_spans"])) for i, j in links):
+            if not all(0 <= i < len(spans["src"]) and 0 <= j < len(spans["tgt"]) for i, j in links):
                 raise ValueError("a link names a span that is not there")
-            if any(not 0 <= a < b <= len(table[name[:3]]) for name in spans for a, b in spans[name]):
+            if not all(0 <= a < b <= len(table[side]) for side in spans for a, b in spans[side]):
                 raise ValueError("a span is not within its text, counted in characters")
-            found.append(Gold(src=str(table["src"]), tgt=str(table["tgt"]), alignment=links, **spans))
+            src, tgt = str(table["src"]), str(table["tgt"])
+            found.append(Gold(src=src, tgt=tgt, src_spans=spans["src"], tgt_spans=spans["tgt"], alignment=links))
     except (ValueError, TypeError, KeyError) as error:
         remedy = "a line is a JSON object with src, tgt, src_spans, tgt_spans and alignment"
         raise DataError(f"{path}, line {len(found) + 1}: no gold alignment ({error}); {remedy}") from error

@@ -62,7 +62,7 @@ def save(figure: Figure, path: Path) -> None:
 
 def sentence(seen: Inspection) -> Figure:
     """Cross-attention of the alignment head and saliency, word by word."""
-    read = "attention" + ", read a row below" * seen.place.is_late
+    read = "attention, read a row below" if seen.place.is_late else "attention"
     named = {read: seen.aligning, "erasure": seen.erasure, "gradient × input": seen.gradient}
     maps = {name: np.maximum(found, 0) for name, found in named.items() if found is not None}
     # A long sentence takes the room that the names of its words need.

@@ -10,7 +10,6 @@ import base64
 import hashlib
 import json
 import zlib
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any, cast
@@ -54,8 +53,8 @@ def write_report(seen: Inspection, path: Path) -> None:
 
 def to_html(seen: Inspection) -> str:
     """The whole page."""
-    folder = files("yiwen.analysis").joinpath("page")
-    markup, style, script = (folder.joinpath(f"inspect.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
+    folder = Path(__file__).with_name("page")
+    markup, style, script = ((folder / f"inspect.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
     data = json.dumps(_data(seen), ensure_ascii=False).replace("<", "\\u003c")  # no text of anybody's ends the element
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(markup).substitute(style=style, script=script, data=data, hash=digest)

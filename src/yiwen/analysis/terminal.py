@@ -40,7 +40,7 @@ def _parts(seen: Inspection) -> Iterator[tuple[str, RenderableType]]:
         yield "The tree: where hypotheses that ended part ways", _tree(seen)
     yield "Word alignment", _alignment(seen)
     where = "mean of its heads" if seen.place.head is None else f"head {seen.place.head + 1}"
-    where += ", read a row below" * seen.place.is_late
+    where += ", read a row below" if seen.place.is_late else ""
     yield f"Attention of the alignment head: layer {seen.place.layer + 1}, {where}", picture(seen, seen.aligning)
     if seen.erasure is not None:
         yield "Erasure: without which source word a target word would be less likely", picture(seen, seen.erasure)
@@ -112,11 +112,11 @@ def picture(seen: Inspection, weights_TS: np.ndarray) -> Text:
 
 
 def _heads(seen: Inspection) -> Table:
-    shown = range(1, seen.attention["cross"].shape[1] + 1)[:MAX_HEADS]
-    table = Table("", *(f"head {i}" for i in shown), box=box.SIMPLE, padding=(0, 0), width=WIDTH)
+    shown = range(min(MAX_HEADS, seen.attention["cross"].shape[1]))
+    table = Table("", *(f"head {i + 1}" for i in shown), box=box.SIMPLE, padding=(0, 0), width=WIDTH)
     for kind in seen.attention:
-        for layer, row in enumerate(zip(seen.entropy[kind], seen.importance[kind], strict=True), 1):
-            table.add_row(f"{kind} {layer}", *(f"{row[0][i - 1]:.1f} {row[1][i - 1]:.2f}" for i in shown))
+        for layer, (entropy, importance) in enumerate(zip(seen.entropy[kind], seen.importance[kind], strict=True), 1):
+            table.add_row(f"{kind} {layer}", *(f"{entropy[i]:.1f} {importance[i]:.2f}" for i in shown))
     return table
 
 

@@ -76,12 +76,11 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_VERSION: Final = typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+
+
 @app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
+def root(version: Annotated[bool, _VERSION] = False) -> None:
     """Turn parallel text into a translator you own.
 
     Start with `yiwen demo`. For text of your own: `yiwen new` writes a recipe,
@@ -122,7 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         app(args=None if arguments is None else list(arguments), prog_name="yiwen")
-    except SystemExit as done:  # from typer: 0, 2 after it has explained the usage; from it or a signal, without a word
+    except SystemExit as done:
+        # Typer ends with 0, or with 2 once it has explained the usage; at a signal it ends without a word.
         if done.code in (128 + signal.SIGINT, 128 + signal.SIGTERM):
             return _report(done, f"stopped by {signal.Signals(done.code - 128).name}", code=done.code, is_error=False)
         return done.code if isinstance(done.code, int) else 0

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from yiwen.cli.options import stoppable
 
+_CORPUS: Final = "A TSV, CSV, JSONL, Parquet, Arrow or TMX, or two texts."
+
 
 def new(
-    corpus: Annotated[
-        list[Path],
-        typer.Argument(metavar="CORPUS [CORPUS2]", help="A TSV, CSV, JSONL, Parquet, Arrow or TMX, or two texts."),
-    ],
+    corpus: Annotated[list[Path], typer.Argument(metavar="CORPUS [CORPUS2]", help=_CORPUS)],
     src_lang: Annotated[str, typer.Option("--from", metavar="LANGUAGE", help="Source language, e.g. en.")],
     tgt_lang: Annotated[str, typer.Option("--to", metavar="LANGUAGE", help="Target language, e.g. zh.")],
     output: Annotated[Path | None, typer.Option(help="The recipe to write; CORPUS.toml here if not given.")] = None,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from yiwen.stop import StopFlag
 
 RecipeName = Annotated[str, typer.Argument(metavar="RECIPE", help="A built-in recipe, or the path of your own .toml.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a setting, as in training.max_steps=100. Repeatable."),
-]
+_OVERRIDE: Final = "Override a setting, as in training.max_steps=100. Repeatable."
+Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=_OVERRIDE)]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model, or of a run: its best model.")]
 InputFile = Annotated[Path | None, typer.Option("--input", help="Text, a line each; stdin if - or not given.")]
 OutputFile = Annotated[Path | None, typer.Option("--output", help="Where to write; stdout if - or not given.")]

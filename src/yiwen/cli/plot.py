@@ -9,17 +9,12 @@ import typer
 
 KINDS: Final = {"positions": (0, 1), "masks": (0, 0), "schedule": (1, 20), "lengths": (1, 1), "curves": (1, 20)}
 """What can be drawn, and of how many things."""
+_OF: Final = "positions: a model (optional). schedule: recipes. lengths: a recipe. curves: runs. masks: nothing."
 
 
 def plot(
     what: Annotated[str, typer.Argument(metavar="WHAT", help=f"One of {', '.join(KINDS)}.")],
-    of: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="OF",
-            help="positions: a model (optional). schedule: recipes. lengths: a recipe. curves: runs. masks: nothing.",
-        ),
-    ] = None,
+    of: Annotated[list[str] | None, typer.Argument(metavar="OF", help=_OF)] = None,
     output: Annotated[Path | None, typer.Option(help="An .svg or .png; WHAT.svg where not given.")] = None,
 ) -> None:
     """Draw positions, masks, schedules, lengths, curves."""
@@ -29,7 +24,8 @@ def plot(
 
     if what not in KINDS:
         raise ConfigError(f"WHAT={what!r} is unknown; use one of {', '.join(KINDS)}")
-    of, path = of or [], output or Path(f"{what}.svg")
+    of = of or []
+    path = output or Path(f"{what}.svg")
     least, most = KINDS[what]
     if not least <= len(of) <= most:
         count = f"{least}" if least == most else f"{least} to {most}"

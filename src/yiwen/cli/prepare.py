@@ -14,6 +14,7 @@ def prepare(recipe: RecipeName, settings: Settings = None, as_json: AsJson = Fal
     with stoppable(stderr=as_json) as (stop, console):
         prepared = prepare_recipe(load_recipe(recipe, settings or ()), stop=stop, progress=True)
     print_report(prepared.report, console)
-    console.print(f"{'already ' * prepared.reused}prepared: {prepared.folder}", soft_wrap=True, markup=False)
+    done = "already prepared" if prepared.reused else "prepared"
+    console.print(f"{done}: {prepared.folder}", soft_wrap=True, markup=False)
     if as_json:
         print(prepared.report.to_json())

@@ -43,7 +43,7 @@ def score(
             print(f"{result.per_token:.6f}")
             n_lines += 1
     if skipped:
-        room, shown = translator.bundle.room, ", ".join(map(str, skipped[:MOST_NAMED]))
-        why = f"a side has more subwords than the {room} that the model has positions for"
-        remedy = f"shorten or leave out lines {shown}{', ...' * (len(skipped) > MOST_NAMED)}"
+        shown = ", ".join(map(str, skipped[:MOST_NAMED])) + (", ..." if len(skipped) > MOST_NAMED else "")
+        why = f"a side has more subwords than the {translator.bundle.room} that the model has positions for"
+        remedy = f"shorten or leave out lines {shown}"
         raise DataError(f"{len(skipped)} of {n_lines} lines have nan for a score: {why}; {remedy}")

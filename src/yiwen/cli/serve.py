@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from yiwen.cli.options import Database, Device, Engine, Threads, need_serve, state_folder
+
+_LIMIT: Final = "Change a limit, as in queue_requests=200."
 
 
 def serve(
@@ -17,9 +19,7 @@ def serve(
     port: Annotated[int, typer.Option(help="Port; 0: any free one.")] = 8080,
     require_key: Annotated[bool, typer.Option("--require-key", help="Refuse requests without a key.")] = False,
     insecure: Annotated[bool, typer.Option("--insecure", help="Let anybody in, from anywhere, without a key.")] = False,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a limit, as in queue_requests=200.")
-    ] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=_LIMIT)] = None,
     database: Database = None,
     engine: Engine = "auto",
     device: Device = "auto",

@@ -123,7 +123,7 @@ def counted(items: Iterable[T], output: IO[Any] | None = None) -> Iterator[T]:
 
     Results on the same screen are progress enough, and the first would stand behind the count.
     """
-    if not sys.stderr.isatty() or (output or sys.stdout).isatty():  # neither the import nor the counting costs a thing
+    if not sys.stderr.isatty() or (output or sys.stdout).isatty():  # nobody would see it: no import, no counting
         yield from items
         return
     from rich.console import Console

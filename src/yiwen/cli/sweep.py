@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from yiwen.cli.options import AsJson, RecipeName, stoppable
 
+_SETTINGS: Final = "A setting and its values; all combinations are tried."
+
 
 def sweep(
     recipe: RecipeName,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE,...", help="A setting and its values; all combinations are tried."),
-    ] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE,...", help=_SETTINGS)] = None,
     each: Annotated[bool, typer.Option("--each", help="Every value beside the first values of the others.")] = False,
     folder: Annotated[Path | None, typer.Option(help="Folder of the runs; runs/RECIPE-sweep where not given.")] = None,
     as_json: AsJson = False,

@@ -55,9 +55,10 @@ class Packing:
         """
         lengths = is_real.sum(dim=1)
         n_real = int(lengths.sum())
-        room, n = _rounded(n_real + N_FILLERS, 3) - n_real, _rounded(len(lengths) + N_FILLERS, 1)
+        room = _rounded(n_real + N_FILLERS, 3) - n_real
+        n_empty = _rounded(len(lengths) + N_FILLERS, 1) - len(lengths) - N_FILLERS
         fillers = room // N_FILLERS + (torch.arange(N_FILLERS, device=lengths.device) < room % N_FILLERS)
-        lengths = F.pad(torch.cat([lengths, fillers]), (0, n - len(lengths) - N_FILLERS))
+        lengths = F.pad(torch.cat([lengths, fillers]), (0, n_empty))
         starts = F.pad(lengths.cumsum(dim=0, dtype=torch.int32), (1, 0))
         # A filler may be longer than what a model has positions for: it counts anew behind the longest sentence.
         in_row = torch.arange(int(starts[-1]), device=lengths.device)
@@ -238,9 +239,11 @@ def _sampled_rows(lengths: Lengths, rng: np.random.Generator) -> Rows:
     drawn = [np.empty(0, dtype=np.int64)]
     for corpus, weight in enumerate(lengths.weights):
         rows = np.flatnonzero(lengths.corpus == corpus)
-        if len(rows):
-            n_whole, n_rest = divmod(max(round(n * weight), weight > 0), len(rows))
-            drawn += [rows] * n_whole + ([rng.permutation(rows)[:n_rest]] if n_rest else [])
+        if len(rows) and weight > 0:
+            n_whole, n_rest = divmod(max(round(n * weight), 1), len(rows))
+            drawn += [rows] * n_whole
+            if n_rest:
+                drawn.append(rng.permutation(rows)[:n_rest])
     return rng.permutation(np.concatenate(drawn))
 
 

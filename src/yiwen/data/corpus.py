@@ -6,12 +6,11 @@ line, row or unit of the input has one place in one block: nothing vanishes in a
 
 from __future__ import annotations
 
-import html
+import html.entities
 import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html.entities import html5
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -165,4 +164,4 @@ def _unescaped(side: list[bytes | None]) -> list[bytes | None]:
 
 def _character(entity: re.Match[bytes]) -> bytes:
     name = entity[1].decode()
-    return html.unescape(f"&{name}").encode() if name[0] == "#" or name in html5 else entity[0]
+    return html.unescape(f"&{name}").encode() if name[0] == "#" or name in html.entities.html5 else entity[0]

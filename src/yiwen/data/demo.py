@@ -56,10 +56,8 @@ def split(n_train: int, n_valid: int, n_test: int, *, seed: int = 1) -> DemoCorp
     while any(len(parts[name]) < n for name, n in wanted.items()):
         tries += 1
         if tries > _PATIENCE:
-            raise ConfigError(
-                f"n_train={n_train} shows too few words for n_valid={n_valid} and n_test={n_test} pairs of held-out "
-                "combinations of them; raise n_train"
-            )
+            held_out = f"n_valid={n_valid} and n_test={n_test} pairs of held-out combinations of them"
+            raise ConfigError(f"n_train={n_train} shows too few words for {held_out}; raise n_train")
         pair = derive(drawn(rng, all_rules()), rng)
         part = _part_of(pair, seed)
         if part is None or len(parts[part]) == wanted[part] or pair.src in known:

@@ -182,4 +182,6 @@ def _labelled(part: _Part, fillers: Mapping[str, Filler], *, is_english: bool) -
     if part.agrees_with:
         form = "s" if fillers[part.agrees_with].is_third else ""
     found = (filler.en if is_english else filler.zh)[form]
-    return [(word, part.label or (None if label is None else (part.slot, label))) for word, label in found]
+    if part.label:
+        return [(word, part.label) for word, _ in found]
+    return [(word, None if label is None else (part.slot, label)) for word, label in found]

@@ -49,5 +49,4 @@ def _clock(hour: int, minute: int, part: str, zh_part: str) -> Filler:
     irregular = {0: "", 5: "零五分/m", 15: "一刻/m", 30: "半/m", 45: "三刻/m"}
     zh_minute = irregular.get(minute, f"{chinese_number(minute)}分/m")
     zh = f"{zh_part}/p {zh_hour}/h 点/o {zh_minute}"
-    combination = (f"{side} {minute}", en_hour, part)
-    return phrase(f"~at {en} ~in ~the {part}/p", zh, combinations=(combination,))
+    return phrase(f"~at {en} ~in ~the {part}/p", zh, combinations=((f"{side} {minute}", en_hour, part),))

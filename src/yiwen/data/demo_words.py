@@ -136,7 +136,8 @@ def counted(count: int, thing: Filler) -> Filler:
     amount = Filler("a", {"": ((one, "q"),)}, {"": (("一", "q"),)}) if count == 1 else number(count)
     last = amount.zh[""][-1][1]
     measure = tuple((word, last if label == "q" else label) for word, label in thing.zh["m"])
-    en, zh = (*amount.en[""], *thing.en["" if count == 1 else "pl"]), (*amount.zh[""], *measure, *thing.zh[""])
+    en = (*amount.en[""], *thing.en["" if count == 1 else "pl"])
+    zh = (*amount.zh[""], *measure, *thing.zh[""])
     combinations = (amount.name, thing.name), *amount.combinations
     return Filler(thing.name, {"": en}, {"": zh}, is_third=count == 1, combinations=combinations)
 

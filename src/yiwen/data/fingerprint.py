@@ -12,7 +12,7 @@ import sentencepiece
 
 from yiwen.data import lines
 from yiwen.data.config import DataConfig, more_tests
-from yiwen.data.corpus import Targets, corpus_files
+from yiwen.data.corpus import CorpusConfig, Targets, corpus_files
 from yiwen.data.store import FORMAT
 from yiwen.files import sha256
 from yiwen.text.languages import canonical
@@ -27,22 +27,23 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
     Raises:
         DataError: If a file does not exist.
     """
+    # What a setting of a later version has where nobody sets it is left out: older stores are still good.
     settings = dataclasses.asdict(data)
-    for key, corpus in (("valid", data.valid), ("test", data.test)):
-        settings[key] = corpus and _content(corpus_files(corpus, base=base))
-        settings[f"{key}_columns"] = corpus and (corpus.src_column, corpus.tgt_column)
-    for name, corpus in more_tests(data).items():
-        settings[name] = [_content(corpus_files(corpus, base=base)), corpus.src_column, corpus.tgt_column]
+    own, others = {"valid": data.valid, "test": data.test}, more_tests(data)
+    for name, corpus in own.items():
+        settings[name] = corpus and _content(corpus, base)
+        settings[f"{name}_columns"] = corpus and (corpus.src_column, corpus.tgt_column)
+    for name, corpus in others.items():
+        settings[name] = [_content(corpus, base), corpus.src_column, corpus.tgt_column]
     del settings["more_tests"]
-    given = {"valid": data.valid, "test": data.test} | more_tests(data)
-    if unescaped := [name for name, corpus in given.items() if corpus and corpus.unescape]:
+    if unescaped := [name for name, corpus in {**own, **others}.items() if corpus and corpus.unescape]:
         settings["unescaped"] = unescaped
     for entry, corpus in zip(settings["corpora"], data.corpora, strict=True):
-        entry["files"] = _content(corpus_files(corpus, base=base))
+        entry["files"] = _content(corpus, base)
         del entry["src"], entry["tgt"], entry["path"]
-        for later in ("train_only", "unescape"):
-            if not entry[later]:
-                del entry[later]  # as below
+        for setting in ("train_only", "unescape"):
+            if not entry[setting]:
+                del entry[setting]
     learning = dataclasses.asdict(tokenizer)
     if tokenizer.model:
         models = ready_models(tokenizer.model, base=base)
@@ -52,13 +53,14 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
     else:
         learning["sentencepiece"] = sentencepiece.__version__
     if not learning["placeholders"]:
-        del learning["placeholders"]  # stores from before there were any are still good
+        del learning["placeholders"]
     read = [canonical(lang) for lang in (data.src_lang, data.tgt_lang if targets == "read" else "") if lang]
     if any(lang.startswith("zh") for lang in read):
         settings["script"] = ["tw2s 卫 half", *read]  # how Chinese is rewritten before it is read
     inputs = {"format": FORMAT, "data": settings, "tokenizer": learning}
-    text = json.dumps(inputs if targets == "text" else {**inputs, "targets": targets}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    if targets != "text":
+        inputs["targets"] = targets
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def ready_models(model: str, *, base: Path) -> tuple[Path, ...]:
@@ -72,5 +74,5 @@ def n_symbols(models: Sequence[Path], targets: Targets) -> int:
     return min(Subword.load(path).n_placeholders for path in models) if targets == "text" else 0
 
 
-def _content(paths: tuple[Path, ...]) -> list[tuple[str, str]]:
-    return [(path.name, sha256(path)) for path in paths]
+def _content(corpus: CorpusConfig, base: Path) -> list[tuple[str, str]]:
+    return [(path.name, sha256(path)) for path in corpus_files(corpus, base=base)]

@@ -40,8 +40,9 @@ def hold_out(
 
     job, labels = intake.job, vocabulary.labels
     held_out = dict(given)
-    for name, pairs in given.items() if labels else ():
-        check_held_out(pairs, name=_TITLES.get(name, name), labels=labels, targets=job.targets)
+    if labels:
+        for name, pairs in given.items():
+            check_held_out(pairs, name=_TITLES.get(name, name), labels=labels, targets=job.targets)
     for name, rows in (("valid", split.valid), ("test", split.test)):
         if name in given:
             continue

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import Block, CorpusConfig, Targets, corpus_files, place, read_blocks
@@ -105,7 +104,7 @@ class Intake:
         for index, (first, last) in enumerate(pairwise(np.searchsorted(rows, self.starts))):
             if first == last:
                 continue
-            batch = reader.get_batch(index).take(pa.array(rows[first:last] - self.starts[index]))
+            batch = reader.get_batch(index).take(rows[first:last] - self.starts[index])
             for name in columns:
                 for text in batch.column(name).to_pylist():
                     self.job.stop.check("prepare")

@@ -42,10 +42,11 @@ def count_labels(texts: Iterable[str], targets: Targets, known: Iterable[str] = 
     Raises:
         DataError: If they are too many to be labels, or one alone.
     """
-    counts = Counter(dict.fromkeys(known, 0) | Counter(label for text in texts for label in labels_of(text, targets)))
+    counts = Counter(dict.fromkeys(known, 0))
+    counts.update(label for text in texts for label in labels_of(text, targets))
     shown = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(N_SHOWN))
-    if (n := len(+counts)) == 1 or n > MOST_LABELS:  # those that occur
-        raise DataError(
-            f"labels in the training text: {n:,} ({shown[:60]}), not 2 to {MOST_LABELS:,}; is tgt_column their column?"
-        )
+    n_met = sum(count > 0 for count in counts.values())
+    if n_met == 1 or n_met > MOST_LABELS:
+        remedy = "is tgt_column their column?"
+        raise DataError(f"labels in the training text: {n_met:,} ({shown[:60]}), not 2 to {MOST_LABELS:,}; {remedy}")
     return tuple(sorted(counts)), f"{len(counts)} labels: {shown}{' ...' if len(counts) > N_SHOWN else ''}"

@@ -110,8 +110,9 @@ def clean(job: Job, workers: Workers, findings: Findings) -> tuple[Intake, Keys]
 
 def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Findings) -> Split:
     """Mark duplicates, choose held-out rows where no file is given, and keep training apart from all held-out text."""
-    data, tgt_lang = intake.job.data, intake.job.data.tgt_lang if intake.job.targets == "read" else ""
-    keyed = partial(keys_of, is_labelled=intake.job.cleaning.is_labelled)
+    job, data = intake.job, intake.job.data
+    tgt_lang = data.tgt_lang if job.targets == "read" else ""
+    keyed = partial(keys_of, is_labelled=job.cleaning.is_labelled)
     held_out = {name: keyed(*pairs.normalised(data.src_lang, tgt_lang)) for name, pairs in given.items()}
     if {"valid", "test"} <= held_out.keys():
         shared = overlaps(held_out["valid"], held_out["test"])
@@ -226,10 +227,9 @@ def encode(intake: Intake, split: Split, vocabulary: Vocabulary, workers: Worker
     n_tokens, n_bytes = np.sum(counts, axis=0)
     src_share, tgt_share = (n_bytes / np.maximum(n_tokens, 1)).tolist()
     if job.tokenizer.model and max(src_share, tgt_share) > _FITTING_SHARE:
-        findings.note(
-            f"{ILL_FITTING}: {max(src_share, tgt_share):.0%} of the subwords are single bytes or unknown; a vocabulary "
-            "learnt from this text, and a model that has read such text, would do better"
-        )
+        remedy = "a vocabulary learnt from this text, and a model that has read such text, would do better"
+        share = max(src_share, tgt_share)
+        findings.note(f"{ILL_FITTING}: {share:.0%} of the subwords are single bytes or unknown; {remedy}")
     n_src, n_tgt = n_tokens.tolist()
     return Stored(kept, tuple(intake.places(rows[:MAX_PLACES])), (n_src, n_tgt), (src_share, tgt_share))
 
@@ -249,10 +249,9 @@ def _note_losses(intake: Intake, stored: Stored, held_out: dict[str, TextPairs],
         findings.note(f"{n_broken} of {n_rows} rows are not UTF-8: see which encoding they are in and convert them")
     n_markup = findings.counts["markup"]
     if 10 * n_markup > n_rows:
-        findings.note(
-            f"{n_markup} of {n_rows} rows were dropped as markup; where that is entities such as &amp; or &apos;, "
-            "unescape = true beside the corpus reads them as the characters they mean"
-        )
+        remedy = "unescape = true beside the corpus reads them as the characters they mean"
+        cause = f"where that is entities such as &amp; or &apos;, {remedy}"
+        findings.note(f"{n_markup} of {n_rows} rows were dropped as markup; {cause}")
     if intake.job.data.valid_pairs and not held_out["valid"].src:
         findings.note("no pair is left for validation, without which nothing can be trained")
 

@@ -83,7 +83,7 @@ def prepare(
     fingerprint = fingerprint_of(data, tokenizer, base=base, targets=targets)
     folder = root / ".prepared" / fingerprint
 
-    def is_ready() -> bool:  # and no other store that was put there
+    def is_ready() -> bool:  # a folder may hold another store, which somebody put there
         return is_whole(folder) and f'"{fingerprint}"' in (folder / "prepared.json").read_text("utf-8")
 
     with ExitStack() as stack:

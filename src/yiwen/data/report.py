@@ -139,8 +139,9 @@ def print_report(report: Report, console: Console) -> None:
     line = partial(show, overflow="ellipsis", no_wrap=True)
     timing = f" in {report.seconds:.1f} s, {report.pairs_per_second:,.0f} pairs/s" if report.seconds else ""
     line(f"read {report.read:,} pairs{timing}; kept {report.kept:,} ({report.kept / max(report.read, 1):.1%})")
-    for name, read, kept in report.corpora if len(report.corpora) > 1 else ():
-        line(f"  {name}: {kept:,} of {read:,}")
+    if len(report.corpora) > 1:
+        for name, read, kept in report.corpora:
+            line(f"  {name}: {kept:,} of {read:,}")
     line(f"{'tokens':>20}{'per sentence':>14}{'vocabulary':>12}{'spelt in bytes':>16}")
     for name, tokens, size, share in (
         ("source", report.src_tokens, report.src_vocab_size, report.src_bytes_share),

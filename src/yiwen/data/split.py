@@ -44,7 +44,7 @@ def keys_of(src: Sequence[str], tgt: Sequence[str], *, is_labelled: bool = False
 
 
 def joined(parts: list[Keys]) -> Keys:
-    """Several runs of pairs as one. Empties the list, so that not all is held twice."""
+    """Several runs of pairs as one. Empties the list and lets go of each column once joined: nothing is held twice."""
     columns = [[part[i] for part in parts] for i in range(3)]
     parts.clear()
     return Keys(*(np.concatenate([np.zeros(0, np.uint64), *columns.pop(0)]) for _ in range(3)))

@@ -64,7 +64,7 @@ def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Bl
     kept: list[tuple[str, str, int]] = []
     findings = Findings()
     for line, (raw_src, raw_tgt) in enumerate(zip(block.src, block.tgt, strict=True), start=block.first):
-        reason: str | None = torn
+        reason: str | None = torn  # unless both sides are there
         try:
             if raw_src is not None and raw_tgt is not None:
                 src, tgt = normalise(raw_src.decode("utf-8")), normalise(raw_tgt.decode("utf-8"))
@@ -151,7 +151,7 @@ def encode_batch(task: EncodeTask, index: int, corpus: int, keep: np.ndarray) ->
     fits = longest + 1 <= task.max_tokens  # + 1 for eos
     stored = pa.record_batch(columns).filter(pa.array(fits))
     src_flat, tgt_flat = (stored.column(name).values.to_numpy() for name in ("src_ids", "tgt_ids"))
-    n_tokens = len(src_flat), 0 if task.targets == "none" else len(tgt_flat)
+    n_tokens = len(src_flat), (0 if task.targets == "none" else len(tgt_flat))
     n_tgt_bytes = is_tgt_spelt[tgt_flat].sum() if task.targets in ("text", "read") else 0
     return Encoded(stored, rows[~fits], n_tokens, (int(is_src_spelt[src_flat].sum()), int(n_tgt_bytes)))
 

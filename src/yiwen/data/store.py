@@ -51,8 +51,9 @@ class TextPairs(NamedTuple):
 
     def normalised(self, src_lang: str, tgt_lang: str = "") -> TextPairs:
         """Both sides as a model reads them; Chinese in the script of its language, targets where that is given."""
-        sides = zip(self, (src_lang, tgt_lang), strict=True)
-        return TextPairs(*([rewritten(normalise(text), lang) for text in texts] for texts, lang in sides))
+        src = [rewritten(normalise(text), src_lang) for text in self.src]
+        tgt = [rewritten(normalise(text), tgt_lang) for text in self.tgt]
+        return TextPairs(src, tgt)
 
 
 @dataclass(frozen=True, kw_only=True)

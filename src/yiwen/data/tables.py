@@ -31,9 +31,10 @@ def read_rows(path: Path, src_column: str, tgt_column: str, *, size: int) -> Ite
     # More cells: somebody forgot the quotes, or a text holds a tab. Where nothing has a name they may be remarks.
     is_strict = header or lines.plain_suffix(path) == ".csv"
     for block in lines.blocks(rows if header else chain([first], rows), size):
-        # Of what is dropped, the report shows the first side.
+        # Such a row is torn: it keeps its first side alone, for the report to show.
         sound = [row[: max(src_index, tgt_index)] if is_strict and any(row[len(first) :]) else row for row in block]
-        yield tuple([row[i] if len(row) > i else None for row in sound] for i in (src_index, tgt_index))  # type: ignore[misc]
+        src, tgt = ([row[i] if i < len(row) else None for row in sound] for i in (src_index, tgt_index))
+        yield src, tgt
 
 
 def _rows(path: Path) -> Iterator[list[bytes]]:
@@ -106,14 +107,14 @@ def read_arrow(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
 
 def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> tuple[int, int, bool]:
     """Where the columns stand, and whether the first line names them."""
-    mark, separator = ("tab", "\t") if lines.plain_suffix(path) == ".tsv" else ("comma, not a semicolon or a tab", ",")
-    shown = repr(separator.join(names)[:60])
+    is_tsv = lines.plain_suffix(path) == ".tsv"
+    shown = repr(("\t" if is_tsv else ",").join(names)[:60])
     if src_column in names and tgt_column in names:
         return names.index(src_column), names.index(tgt_column), True
     if src_column.isdecimal() and tgt_column.isdecimal() and min(int(src_column), int(tgt_column)) >= 1:
         indices = int(src_column) - 1, int(tgt_column) - 1
     elif src_column == "src" and tgt_column in ("tgt", "src"):  # not named; of text alone both sides are the first
-        indices = 0, int(tgt_column == "tgt")
+        indices = 0, 1 if tgt_column == "tgt" else 0
     else:
         missing = " or ".join(repr(name) for name in dict.fromkeys((src_column, tgt_column)) if name not in names)
         remedy = f"{_named_by(src_column, tgt_column)}, or give numbers from 1 where the file has no header"
@@ -123,9 +124,9 @@ def _indices(path: Path, names: list[str], src_column: str, tgt_column: str) -> 
     # As Excel writes in much of Europe: "A dog, a big one;Ein Hund, ein großer" has two columns, but not by commas; nor
     # has a table with tabs that is called .csv. Not as in &amp;c, &#39;s or ;)
     glued = re.search(r"((?<![\w&#])\w+|[^\w\s]);[^\s)]|\S\t\S", ",".join(names))
-    is_torn = separator == "," and glued and any(n[:1] == " " for n in names[1:])
+    is_torn = not is_tsv and glued and any(name.startswith(" ") for name in names[1:])
     if (n_needed := max(indices) + 1) > len(names) or is_torn:
-        remedy = f"separate source and target with a {mark}"
+        remedy = f"separate source and target with a {'tab' if is_tsv else 'comma, not a semicolon or a tab'}"
         raise DataError(f"{path}: the first line has {len(names)} columns, {n_needed} are needed: {shown}; {remedy}")
     return *indices, False
 

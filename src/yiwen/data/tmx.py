@@ -60,7 +60,8 @@ def _units(path: Path) -> Iterator[Any]:
         from lxml import etree
     with lines.opened(path) as file:
         try:
-            for _, unit in (units := etree.iterparse(_Legal(file), tag="{*}tu", no_network=True, **_PLAIN)):
+            units = etree.iterparse(_Legal(file), tag="{*}tu", no_network=True, **_PLAIN)
+            for _, unit in units:
                 yield unit
                 unit.clear()
                 while unit.getprevious() is not None:  # what was read is forgotten, so memory stays flat

@@ -109,10 +109,12 @@ def of_program(unit: Part) -> Part:
     if isinstance(unit, str):
         return unit
     unit = replace(unit, keep=_kept(unit.text, unit.marks, _OF_PROGRAMS)) if "$1" in unit.text else unit
-    signs = [*_MNEMONIC.finditer(unit.text)] if len(unit.text) <= _LONGEST_LABEL and not unit.marks else []
-    if len(signs) != 1 or unit.text.count("_") > 1 or any(a <= signs[0].start(1) < b for a, b in unit.keep):
+    is_label = len(unit.text) <= _LONGEST_LABEL and unit.text.count("_") <= 1 and not unit.marks
+    signs = [*_MNEMONIC.finditer(unit.text)] if is_label else []
+    if len(signs) != 1 or any(a <= signs[0].start(1) < b for a, b in unit.keep):
         return unit
-    (start, end), sign, letter = signs[0].span(1), unit.escape(signs[0][1]), signs[0][2].lower()
+    start, end = signs[0].span(1)
+    sign, letter = unit.escape(signs[0][1]), signs[0][2].lower()
     text = unit.text[:start] + unit.text[end:]
     keep = tuple((a, b) if b <= start else (a + start - end, b + start - end) for a, b in unit.keep)
     return replace(unit, text=text, keep=keep, finish=lambda said: unit.finish(_signed(said, sign=sign, letter=letter)))
@@ -169,12 +171,13 @@ def _apart(tokens: Iterable[Token]) -> list[Token]:
 
     Breaks in a row are one, or a word of the next line would come between them.
     """
-    out, end, place = list[Token](), "", 0
+    out, end = list[Token](), ""  # the tokens, and the last character of their texts so far
+    place = 0  # behind the last text or end tag
     for token in tokens:
         if out and out[-1].kind == "break" and (token.kind == "break" or token.text.isspace()):
             last = out.pop()
             token = Token("break", last.raw + token.raw, last.text + token.text)
-        if end and end in ".!?:;" and token.kind == "text" != out[-1].kind and token.text[:1].isupper():
+        if end and end in ".!?:;" and token.kind == "text" and out[-1].kind != "text" and token.text[:1].isupper():
             out.insert(place, Token("break", ""))
         if token.kind in ("text", "break"):
             end = token.text[-1:]
@@ -235,11 +238,12 @@ def _assembled(
     marks: list[Mark] = []
     opened: list[int] = []  # numbers of the marks that are open
     for number in numbers:
-        token, parent = tokens[number], opened[-1] if opened else -1
+        token = tokens[number]
+        parent = opened[-1] if opened else -1
         length, end, piece = len(text), text[-1:] or " ", ""
         if token.kind == "text":
             piece = _BLANKS.sub(" ", token.text) if is_collapsed else token.text
-            if piece[:1] == " " == end:  # a translation would not know of two
+            if end == " " and piece.startswith(" "):  # a translation would not know of two
                 rest = piece[1:] if piece.strip() else ""
                 blank = " " if rest or is_collapsed else token.raw
                 point = _point_before(length, marks, parent)

@@ -79,7 +79,8 @@ def _head(head: str, prefix: str, *, is_leftwards: bool, is_sided: bool) -> str:
     old = dict(_ATTRIBUTE.findall(tag))
     if old.get("rtl") in (("1", "true") if is_leftwards else ("0", "false")):
         return head
-    side = old.get("algn") or ("l" if is_leftwards else "r") * is_sided
+    usual = ("l" if is_leftwards else "r") if is_sided else ""
+    side = old.get("algn") or usual
     side = {"l": "r", "r": "l"}.get(side, side)
     return _drawn(tag, f' rtl="{int(is_leftwards)}"' + (f' algn="{side}"' if side else "")) + end + rest
 

@@ -60,18 +60,20 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
     out, at = list[Part](), 0
     for entry in entries:
         forms = [*_FORM.finditer(source, *entry.span("forms"))]
-        filled, start = list[Part](), entry.end("flags")
-        flags, one, several = entry["flags"], entry["msgid"], entry["plural"] or entry["msgid"]
+        one, several = entry["msgid"], entry["plural"] or entry["msgid"]
         # The form of 1 may be that of 21, too, and "one dog" would say so where "%d dogs" is meant.
         if len(forms) == 1 or (counts.count(counts[1]) > 2 and any(c in several and c not in one for c in "%{")):
             one = several
+        filled, start = list[Part](), entry.end("flags")
         for number, form in enumerate(forms):
             text = _unquoted(one if number == counts[1] else several)
             if not _unquoted(form[0]):
                 filled += [source[start : form.start() + 1], *replaced(text, texts_in(text), _strings, escape=_quoted)]
                 start = form.end() - 1
         if any(isinstance(part, Unit) for part in filled) and not _CODED.search(one + several):
-            flags = flags if "fuzzy" in flags else flags.replace("#,", "#, fuzzy,", 1) or "#, fuzzy\n"
+            flags = entry["flags"]
+            if "fuzzy" not in flags:
+                flags = flags.replace("#,", "#, fuzzy,", 1) if flags else "#, fuzzy\n"
             out += [source[at : entry.start()], flags, *filled]
             at = start
     return [*out, source[at:]]
@@ -212,10 +214,12 @@ def _with_variant(pieces: Sequence[Piece], src_lang: str, tgt_lang: str) -> Iter
     start, end = (0, 0) if place is None else (starts[place], end_of(pieces, starts[place]))
     variant = pieces[start:end]
     first, last = _children(variant).get("seg", (0, 1))
-    begin, stop, before, after = end, end, f'<tuv xml:lang="{escape_html(tgt_lang)}"><seg>', "</seg></tuv>"
+    begin, stop = end, end
+    before, after = f'<tuv xml:lang="{escape_html(tgt_lang)}"><seg>', "</seg></tuv>"
     if there is not None:
         target = pieces[starts[there] : end_of(pieces, starts[there])]
-        begin, stop = (starts[there] + number for number in _children(target).get("seg", (len(target) - 1,) * 2))
+        at_its_end = (len(target) - 1, len(target) - 1)
+        begin, stop = (starts[there] + number for number in _children(target).get("seg", at_its_end))
         before, after = "<seg>", "</seg>"
     yield source_of(pieces[:begin]) + before
     if not any(piece.text.strip() for piece in pieces[begin:stop]):

@@ -72,10 +72,11 @@ def texts(source: str) -> list[Part]:
     body = front.end() if front else 0
     starts = [body, *(match.end() for match in _LINE_END.finditer(source, body)), len(source)]
     rows = [source[start:end].rstrip("\r\n") for start, end in pairwise(starts)]
+    read = ["" if _FENCE.match(row) else _TAB.sub(r"\1!!! tab", row) for row in rows]
     out: list[Part] = []
     done, before = 0, ""  # end of the source that is in `out`; kind of the token before
     cell_end = 0  # of a table's cell, behind which the next one is looked for
-    for token in _parser().parse("\n".join("" if _FENCE.match(row) else _TAB.sub(r"\1!!! tab", row) for row in rows)):
+    for token in _parser().parse("\n".join(read)):
         is_cell, is_title = before in ("td_open", "th_open"), before == "admonition_title_open"
         before = token.type
         if token.type == "html_block" and (head := _HEAD.match(rows[token.map[0]])):
@@ -180,11 +181,13 @@ def _with_stars(unit: Unit) -> Unit:
     """`_` marks nothing inside of a word, which is anywhere in Chinese; `*` does, but two of them are no `**`."""
 
     def starred(mark: Mark) -> Mark:
-        sign, outer = mark.before.strip(), unit.marks[mark.parent] if mark.parent >= 0 else Mark(0, 0)
+        sign = mark.before.strip()
+        if sign not in ("*", "_", "__"):
+            return mark
+        outer = unit.marks[mark.parent] if mark.parent >= 0 else Mark(0, 0)
         is_twice = outer.before.strip() in ("*", "_") and (outer.start, outer.end) == (mark.start, mark.end)
         new = "_" if is_twice and len(sign) == 1 else "*" * len(sign)
-        other = replace(mark, before=mark.before.replace(sign, new), after=mark.after.replace(sign, new, 1))
-        return other if sign in ("*", "_", "__") else mark
+        return replace(mark, before=mark.before.replace(sign, new), after=mark.after.replace(sign, new, 1))
 
     return replace(unit, marks=tuple(map(starred, unit.marks)), finish=_as_paragraph)
 

@@ -88,10 +88,8 @@ def fragment(source: str) -> list[Piece]:
 
 def _doctype(name: str, system: str | None, public: str | None, has_subset: int) -> None:
     if has_subset:
-        raise DataError(
-            f"the document type of <{name}> declares entities or elements of its own, which no document may do here; "
-            "remove what stands between [ and ] in <!DOCTYPE>"
-        )
+        rule = "which no document may do here; remove what stands between [ and ] in <!DOCTYPE>"
+        raise DataError(f"the document type of <{name}> declares entities or elements of its own, {rule}")
 
 
 def _unknown(name: str, is_parameter: bool) -> None:

@@ -89,8 +89,9 @@ def names(sources: Iterable[str]) -> frozenset[str]:
         found += (html.unescape(name) for column in _COLUMN.findall(source) for name in _NAME.findall(column))
         found += (f"{html.unescape(author)}:" for author in _AUTHOR.findall(source))
         formulas = (html.unescape(formula or attribute) for formula, attribute in _FORMULA.findall(source))
-        literals = (said for each in filter(_ASKS.search, formulas) for said in re.findall(r'"((?:[^"]|"")*)"', each))
-        found += (name.lstrip("<>=") for literal in literals for name in (literal, *literal.split(",")))
+        for formula in filter(_ASKS.search, formulas):
+            for literal in re.findall(r'"((?:[^"]|"")*)"', formula):
+                found += (name.lstrip("<>=") for name in (literal, *literal.split(",")))
     found += called if has_indirect else ()
     return frozenset(line.strip().casefold() for name in found for line in re.split("\n|_x000a_", name))
 
@@ -107,7 +108,7 @@ def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
             yield from (*running(_tokens(inside[:-1]), _units), inside[-1].raw)
 
 
-def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
+def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | str]:
     """Tokens of running text; text with its run's formatting as key. What ends a text comes as it is written."""
     field: list[str] = []  # the source of a field that has begun
     depth = 0
@@ -117,7 +118,7 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
         if not depth and n_begun < 1:
             yield Token("close", token.raw, key="field") if isinstance(token, Token) and n_begun < 0 else token
             continue
-        field.append(token if isinstance(token, str) else token.raw or "")
+        field.append(token if isinstance(token, str) else token.raw)
         depth = max(0, depth + n_begun)
         is_shown = depth == 1 and signs[-1:] == ["separate"] and _SHOWN.search("".join(field))
         if not depth or is_shown:
@@ -126,7 +127,7 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
     yield "".join(field)  # it ends in another paragraph
 
 
-def _flat(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
+def _flat(pieces: Sequence[Piece]) -> Iterator[Token | str]:
     for inner in elements(pieces, lambda piece: piece.kind == "open" and piece.name not in _AROUND):
         piece, raw, said = inner[0], source_of(inner), "".join(p.text for p in inner)
         if piece.name in _AROUND and piece.kind != "empty":
@@ -149,7 +150,7 @@ def _flat(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             yield raw if piece.name in _BREAKS else Token("point", raw)
 
 
-def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
+def _run(pieces: Sequence[Piece]) -> Iterator[Token | str]:
     """A run with several things inside becomes one run for each."""
     opening, closing, props = pieces[0].raw, pieces[-1].raw, ""
     for inner in elements(pieces[1:-1], lambda piece: piece.kind == "open"):
@@ -167,7 +168,7 @@ def _run(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
             yield run if piece.name in _BREAKS else Token("point", run)
 
 
-def _cut(text: str, key: str) -> Iterator[Token | Part]:
+def _cut(text: str, key: str) -> Iterator[Token | str]:
     for part in filter(None, _APART.split(text)):
         run = escaped(part).join(_wrap(key))
         yield run if re.search(r"[\t\n]", part) else Token("text", run, part, key=key)

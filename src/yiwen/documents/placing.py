@@ -244,10 +244,11 @@ def _part(mark: Mark, known: Linked, span: Span, *, is_sure: bool = False) -> Sp
     All of it, unless the mark is on a part in the text, too (`m<sup>2</sup>`, `{n}px`). A number takes the place of the
     word's digits, all of them, as models say 88 or 98 for 8, and that of the whole word only where that is sure.
     """
-    (start, end), part = span, known.text[mark.start : mark.end]
+    start, end = span
+    part = known.text[mark.start : mark.end]
     before, after = known.text[mark.start - 1 : mark.start], known.text[mark.end : mark.end + 1]
     is_behind, goes_on = before.isalnum(), after.isalnum()
-    found = (known.target.find if goes_on else known.target.rfind)(part, start, end)
+    found = known.target.find(part, start, end) if goes_on else known.target.rfind(part, start, end)
     others = {known.text[a:b] for a, b in known.src if b <= mark.start or mark.end <= a} if mark.is_number else ()
     if known.target[start:end] in others:  # a number of the text itself, or a term that is kept
         return (end, end) if is_behind else (start, start)
@@ -276,11 +277,11 @@ def _without_punctuation(mark: Mark, known: Linked, span: Span) -> Span:
 def _point(at: int, parent: Mark, known: Linked, room: Span) -> int:
     """Where something without text goes: before the word after it, or behind the one that it clings to."""
     if not parent.start < at < parent.end:
-        return room[at > parent.start]
+        return room[0] if at <= parent.start else room[1]
     clings = not known.text[at - 1].isspace() and (known.text[at].isspace() or known.text[at] in _CLOSING)
     allowed = _within(known.tgt, *room)
-    before, behind = reversed(_reached(known.src, parent.start, at)), _reached(known.src, at, parent.end)
-    for i in before if clings else behind:
+    words = _reached(known.src, parent.start, at)[::-1] if clings else _reached(known.src, at, parent.end)
+    for i in words:
         links = [(weight, j) for j, weight in known.by_src.get(i, ()) if j in allowed]
         if links and clings:
             return known.tgt[max(links)[1]][1]
@@ -295,7 +296,7 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
     anchors = sorted({(0, 0), *starts, *ends})
     spots = [spot for spot in _spots(known.target, known.tgt) if not known.keeps(*spot)] if breaks else []
     slack = len(known.target) / (len(breaks) + 1) / 4  # which the end of a sentence is worth
-    worth = [slack * bool(_PHRASE_END.match(known.target, start - 1)) for start, _ in spots]
+    worth = [slack if _PHRASE_END.match(known.target, start - 1) else 0.0 for start, _ in spots]
     out: list[Span] = []
     first = 0
     for n_left, mark in zip(reversed(range(len(breaks))), breaks, strict=True):

@@ -150,7 +150,8 @@ def _decoded(data: bytes, suffix: str) -> Text:
     marks = (("\ufeff".encode(name), name) for name in _MARKED)
     mark, encoding = next((found for found in marks if data.startswith(found[0])), (b"", "utf-8"))
     declared = _DECLARED.search(data, 0, 4096) if suffix in (*_MARKUP, "po", "pot") and not mark else None
-    label, is_html = declared[1].decode().lower() if declared else encoding, suffix in ("htm", "html")
+    label = declared[1].decode().lower() if declared else encoding
+    is_html = suffix in ("htm", "html")
     encoding = "cp1252" if is_html and label == "iso-8859-1" else _READ_AS.get(label, label)
     try:
         text = data[len(mark) :].decode(encoding)
@@ -158,10 +159,8 @@ def _decoded(data: bytes, suffix: str) -> Text:
         raise DataError(f"the document says that its encoding is {encoding!r}, which is none; correct it") from None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"byte {error.start + len(mark)} (line {line}) is not {encoding}: this is not text, or of another encoding;"
-            " convert the document to UTF-8 first (iconv -f OLD -t UTF-8)"
-        ) from error
+        remedy = "this is not text, or of another encoding; convert the document to UTF-8 first (iconv -f OLD -t UTF-8)"
+        raise DataError(f"byte {error.start + len(mark)} (line {line}) is not {encoding}: {remedy}") from error
     line_ends = {match[0] for match in re.finditer("\r\n?|\n", text)}
     line_end = line_ends.pop() if len(line_ends) == 1 else "\n"
     # Browsers read all of GB 18030 under these names, and what reads XML and PO does not, unless it does so already.
@@ -190,10 +189,9 @@ def _check(packed: zipfile.ZipFile, n_bytes: int, limits: Limits) -> None:
     infos = packed.infolist()
     unpacked = sum(info.file_size for info in infos)
     if unpacked > limits.max_unpacked_bytes or unpacked > limits.max_ratio * n_bytes:
-        raise DataError(
-            f"the document unpacks to {unpacked:,} bytes, {unpacked // n_bytes} times its size; allowed are "
-            f"{limits.max_unpacked_bytes:,} bytes and {limits.max_ratio} times: split it, or save it anew"
-        )
+        allowed = f"allowed are {limits.max_unpacked_bytes:,} bytes and {limits.max_ratio} times"
+        found = f"{unpacked:,} bytes, {unpacked // n_bytes} times its size"
+        raise DataError(f"the document unpacks to {found}; {allowed}: split it, or save it anew")
     n_named = Counter(info.filename for info in infos)
     for info in infos:
         name = info.filename

@@ -117,10 +117,9 @@ class Unit:
             DataError: If there is too much inside of the text.
         """
         if len(self.text) * (len(self.marks) + len(self.keep) / 5) > WORK:  # what is kept mostly needs no place
-            raise DataError(
-                f"a paragraph of {len(self.text):,} characters holds {len(self.marks):,} marks and {len(self.keep):,} "
-                f"placeholders; characters times marks may be {WORK:,}: split the paragraph"
-            )
+            held = f"{len(self.marks):,} marks and {len(self.keep):,} placeholders"
+            rule = f"characters times marks may be {WORK:,}: split the paragraph"
+            raise DataError(f"a paragraph of {len(self.text):,} characters holds {held}; {rule}")
 
 
 Part = str | Unit

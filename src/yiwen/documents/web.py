@@ -60,8 +60,8 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
             if is_root and value and tgt_lang and name in own:
                 new = f'"{html.escape(own[name])}"'
             elif value and name in _read(piece):
-                tokens = [Token("text", "", html.unescape(value[1:-1] if value[0] in "'\"" else value))]
-                new = string_unit(tokens, lambda text: f'"{html.escape(text)}"', raw=value)
+                said = html.unescape(value[1:-1] if value[0] in "'\"" else value)
+                new = string_unit([Token("text", "", said)], lambda text: f'"{html.escape(text)}"', raw=value)
             out += [match[0].removesuffix(value), new]
         out.append(piece.raw[end:])
     return out

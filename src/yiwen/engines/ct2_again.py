@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from yiwen.engines.ct2_rules import Seen, hypotheses, replay
+from yiwen.engines.ct2_rules import IMPOSSIBLE, Seen, hypotheses, replay
 from yiwen.engines.ct2_runtime import Runtime
 from yiwen.engines.engine import Ids
 from yiwen.search.config import SearchConfig
@@ -37,32 +37,32 @@ def _everything(
     runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig
 ) -> tuple[list[Seen], list[Seen]]:
     """All hypotheses that end within the limit, and those that go on at it (W less those that ended one before)."""
-    p, sums = len(prefix), replace(config, length_penalty=0.0)
-    of_prefix = lacking = 0.0  # what the sums lack: for the prefix alone, for what goes on behind it
+    n_prefix, sums = len(prefix), replace(config, length_penalty=0.0)
+    of_prefix = 0.0  # its log-probability, which CTranslate2's sums lack
+    lacking = 0.0  # what its sums lack of what goes on behind the prefix
     ends: list[Seen] = []
 
     def run(steps: int) -> list[Seen]:
-        lengths = {"max_decoding_length": steps, "min_decoding_length": min(steps, p + 1) if p else 0}
+        lengths = {"max_decoding_length": steps, "min_decoding_length": min(steps, n_prefix + 1) if n_prefix else 0}
         every = {"patience": steps + 1, "num_hypotheses": (steps + 1) * config.beam_size}  # that it registers
         (seen,) = runtime.seen(runtime.submit([source], sums, prefix=prefix, **lengths, **every), sums)
-        return [h for h in seen if h.is_possible]
+        return [h for h in seen if h.log_prob > IMPOSSIBLE]
 
-    if p:
+    if n_prefix:
         # A forced token costs CTranslate2 nothing, and an end right behind the prefix is lost unless it is the
         # likeliest: forbid it there, and look by its log-probability whether it was among the W best.
-        first = run(p + 1)
+        first = run(n_prefix + 1)
         *tokens, of_end = runtime.score([source], [prefix])[0]
         of_prefix = math.fsum(tokens)
         lacking = of_prefix + math.log1p(-math.exp(min(of_end, -1e-7)))
-        if limit > p and of_end > -0.01:  # too near to 1 in float32: what an end leaves is told by one of the others
+        if limit > n_prefix and of_end > -0.01:  # too near to 1 in float32: what an end leaves is told by another one
             (longer,) = runtime.score([source], [first[0].ids])
-            lacking = of_prefix + longer[p] - first[0].log_prob
+            lacking = of_prefix + longer[n_prefix] - first[0].log_prob
         if sum(h.log_prob + lacking > of_prefix + of_end for h in first) < config.beam_size:
             ends.append(Seen(tuple(prefix), of_prefix + of_end, True))
     ends += [Seen(h.ids, h.log_prob + lacking, True) for h in run(limit + 1) if h.is_finished]
-    if limit <= p:  # a prefix as long as that is all that goes on
-        lacking = of_prefix
-    return ends, [Seen(h.ids, h.log_prob + lacking, False) for h in run(limit) if not h.is_finished]
+    lacking_at_limit = lacking if limit > n_prefix else of_prefix  # a prefix as long as that is all that goes on
+    return ends, [Seen(h.ids, h.log_prob + lacking_at_limit, False) for h in run(limit) if not h.is_finished]
 
 
 def _going_on(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Seen]:
@@ -75,7 +75,7 @@ def _going_on(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: Se
     for length in range(len(prefix) + 1, limit + 1):
         one_step = {"max_decoding_length": length, "min_decoding_length": length, "use_vmap": False}
         calls = [call for h in found for call in runtime.submit([source], config, prefix=h.ids, **one_step)]
-        grown = [h for group in runtime.seen(calls, config) for h in group if h.is_possible]
+        grown = [h for group in runtime.seen(calls, config) for h in group if h.log_prob > IMPOSSIBLE]
         found = sorted(_rescored(runtime, source, grown), key=lambda h: -h.log_prob)[: config.beam_size]
     return found
 

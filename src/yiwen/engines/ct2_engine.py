@@ -83,7 +83,7 @@ class CT2Engine:
         self._runtime = Runtime(translator, source=source, target=target, uses_shortlist=uses_shortlist)
         if device == "cpu" and (folder / "model.bin").stat().st_size > LARGE:
             self._runtime.batch_tokens *= 2
-        self.description = f"CTranslate2 {dtype} on {device}{' with shortlist' * uses_shortlist}"
+        self.description = f"CTranslate2 {dtype} on {device}{' with shortlist' if uses_shortlist else ''}"
         if self.info.golden is not None:
             self._check_golden(self.info.golden, folder)
 
@@ -157,10 +157,9 @@ class CT2Engine:
         is_like = all(difference <= allowed for difference in differences)  # which no NaN is
         is_sure = min(golden.log_probs) > math.log(0.6)  # else another processor may rightly choose another token
         if (found != golden.output and is_sure) or not is_like:
-            raise CheckpointError(
-                f"{folder} translates its golden sentence to {list(found)} where it has to give {list(golden.output)}, "
-                f"log-probabilities differ by up to {max(differences):.2g}; export the model again here"
-            )
+            outputs = f"{list(found)} where it has to give {list(golden.output)}"
+            remedy = f"log-probabilities differ by up to {max(differences):.2g}; export the model again here"
+            raise CheckpointError(f"{folder} translates its golden sentence to {outputs}, {remedy}")
 
     def greedy(self, sources: Sentences) -> list[tuple[int, ...]]:
         """The greedy translation of each source, without the shortlist's help: what golden sentences are made of."""

@@ -37,11 +37,6 @@ class Seen:
     is_finished: bool
     """Whether it ended with eos."""
 
-    @property
-    def is_possible(self) -> bool:
-        """True where it exists."""
-        return self.log_prob > IMPOSSIBLE
-
 
 def exponent(config: SearchConfig) -> float:
     """The length penalty to ask CTranslate2 for.
@@ -89,7 +84,7 @@ def settled_beam(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> l
         limit: Longest translation in subwords.
         config: Our rules.
     """
-    if len(seen) < config.beam_size or not all(h.is_finished and h.is_possible for h in seen):
+    if len(seen) < config.beam_size or not all(h.is_finished and h.log_prob > IMPOSSIBLE for h in seen):
         return None
     handed_out = [h for h in seen if h.ids or not config.min_len]
     if len(handed_out) < config.n_best or not all(config.min_len <= len(h.ids) <= limit for h in handed_out):

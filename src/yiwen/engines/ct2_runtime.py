@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -141,10 +142,8 @@ class _OfItsProcess:
 
     def __getattr__(self, name: str) -> Any:
         if os.getpid() != self._pid:
-            raise ConfigError(
-                "the model was loaded before this process was forked, and its threads did not come along; load it in "
-                "each process, or use the start method 'spawn'"
-            )
+            why = "the model was loaded before this process was forked, and its threads did not come along"
+            raise ConfigError(f"{why}; load it in each process, or use the start method 'spawn'")
         return getattr(self._model, name)
 
     def __del__(self) -> None:
@@ -167,19 +166,20 @@ def open_model(runs: Callable[..., Any], folder: Path, dtype: str, *, device: st
         CheckpointError: If it cannot be loaded.
         ConfigError: If the device is unknown or cannot compute with this number type.
     """
-    kind, _, index = str(device).partition(":")
-    if kind not in ("cpu", "cuda") or (index and not (kind == "cuda" and index.isdecimal())):
+    if not re.fullmatch(r"cpu:?|cuda(:\d*)?", str(device)):
         raise ConfigError(f"device={device!r} is unknown to CTranslate2; use 'cpu', 'cuda' or 'cuda:1' ...")
-    compute_type, number = COMPUTE_TYPES[dtype], int(index or 0)
-    if kind == "cuda" and number >= (n_devices := ctranslate2.get_cuda_device_count()):
+    kind, _, index = str(device).partition(":")
+    number = int(index or 0)
+    n_devices = ctranslate2.get_cuda_device_count() if kind == "cuda" else 1
+    if number >= n_devices:
         raise ConfigError(f"device={device!r}, but CTranslate2 sees {n_devices or 'no'} CUDA devices; use 'cpu'")
+    compute_type = COMPUTE_TYPES[dtype]
     possible = ctranslate2.get_supported_compute_types(kind, number)
     if compute_type not in possible:
         names = [name for name, value in COMPUTE_TYPES.items() if value in possible]
-        raise ConfigError(
-            f"{folder} is exported as {dtype}, which CTranslate2 {ctranslate2.__version__} cannot compute on this "
-            f"{kind}; export again with --dtype {' or '.join(names)}"
-        )
+        runtime = f"CTranslate2 {ctranslate2.__version__}"
+        remedy = f"export again with --dtype {' or '.join(names)}"
+        raise ConfigError(f"{folder} is exported as {dtype}, which {runtime} cannot compute on this {kind}; {remedy}")
     options = {"device": kind, "device_index": number, "compute_type": compute_type, "max_queued_batches": -1}
     options |= {"inter_threads": replicas, "intra_threads": usable(max(1, threads // replicas))}
     try:

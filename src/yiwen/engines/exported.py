@@ -104,13 +104,12 @@ def check_vocabulary(folder: Path, *, source: Subword, target: Subword) -> None:
         CheckpointError: If a vocabulary is missing, unreadable, or names or orders subwords in another way.
     """
     for side, subword in (("source", source), ("target", target)):
-        names = ("shared_vocabulary.json", "vocabulary.json", f"{side}_vocabulary.json")  # the second: of an encoder
+        names = ("shared_vocabulary.json", "vocabulary.json", f"{side}_vocabulary.json")  # an encoder has the second
         path = next((folder / name for name in names if (folder / name).is_file()), folder / names[-1])
         if read_json(path, "export the model again") != vocabulary(subword):
-            raise CheckpointError(
-                f"{path} does not hold the {subword.vocab_size} subwords of the {side} in their order; it belongs to "
-                "another model: export the model again"
-            )
+            remedy = "it belongs to another model: export the model again"
+            held = f"the {subword.vocab_size} subwords of the {side} in their order"
+            raise CheckpointError(f"{path} does not hold {held}; {remedy}")
 
 
 def card_of(bundle: Bundle) -> bytes:

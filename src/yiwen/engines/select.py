@@ -75,14 +75,10 @@ def open_engine(
     if engine not in ENGINES:
         raise ConfigError(f"engine={engine!r} is unknown; use 'auto', 'torch' or 'ctranslate2'")
     check_means(dtype, threads)
-    has_export, note = (bundle.folder / EXPORTED).is_dir(), ""
-    if others:
-        if engine == "ctranslate2":
+    has_export = (bundle.folder / EXPORTED).is_dir()
+    if engine == "ctranslate2":
+        if others:
             raise ConfigError("engine='ctranslate2' holds one model; an ensemble needs engine='torch' or 'auto'")
-        for other in others:
-            _check_alike(bundle, other)
-        note = "an exported engine holds one model; using torch" if has_export and engine == "auto" else ""
-    elif engine == "ctranslate2":
         if not has_export:
             remedy = f"make one: yiwen export {bundle.folder} --to ctranslate2"
             raise ConfigError(f"engine='ctranslate2', but {bundle.folder} holds no {EXPORTED} folder; {remedy}")
@@ -90,10 +86,15 @@ def open_engine(
             remedy = "an exported engine computes as it was exported; leave dtype out, or export again with --dtype"
             raise ConfigError(f"dtype={dtype!r} with engine='ctranslate2': {remedy}")
         return Opened(engine=_exported(bundle, device=device, threads=threads), n_at_once=2)
+    note = ""
+    if others:
+        for other in others:
+            _check_alike(bundle, other)
+        note = "an exported engine holds one model; using torch" if has_export and engine == "auto" else ""
     elif engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
         obstacle = obstacle_of(bundle)
         has_trained = (bundle.folder / WEIGHTS).is_file() and find_spec("torch") is not None
-        if not obstacle or not has_trained:  # it says itself what it cannot do
+        if not obstacle or not has_trained:  # alone, the exported engine says itself what it cannot do
             trained = replace(bundle, folder=bundle.folder.absolute())  # it is read when terms come: elsewhere by then
             finder = once(partial(_torch, trained, device="cpu", dtype="auto", threads=threads))
             exported = _exported(bundle, device="cpu", threads=threads)
@@ -158,18 +159,18 @@ def _check_alike(bundle: Bundle, other: Bundle) -> None:
         raise ConfigError(f"{both}; name the one with the least first")
     for side in ("source", "target"):
         if getattr(bundle, side).fingerprint != getattr(other, side).fingerprint:
-            raise ConfigError(
-                f"{bundle.folder} and {other.folder} have different {side} vocabularies; the models of an ensemble are "
-                "trained with one: from the same recipe with another training.seed, or with the same tokenizer.model"
-            )
+            how = "from the same recipe with another training.seed, or with the same tokenizer.model"
+            remedy = f"the models of an ensemble are trained with one: {how}"
+            raise ConfigError(f"{bundle.folder} and {other.folder} have different {side} vocabularies; {remedy}")
 
 
 def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, others: Sequence[Bundle] = ()) -> TorchEngine:
     if find_spec("torch") is None:
-        make = f"make an exported engine with `yiwen export {bundle.folder} --to ctranslate2`"
-        remedy = f"where torch is installed, {make} and use the bundle that then holds one"
         if (bundle.folder / EXPORTED).is_dir():
             remedy = "leave engine, device, dtype, sampling and ensemble out to use the bundle's exported engine"
+        else:
+            make = f"make an exported engine with `yiwen export {bundle.folder} --to ctranslate2`"
+            remedy = f"where torch is installed, {make} and use the bundle that then holds one"
         raise MissingDependencyError(f"the torch engine needs torch: pip install 'yiwen[train]'; or {remedy}")
     from yiwen.engines.torch_engine import TorchEngine
 

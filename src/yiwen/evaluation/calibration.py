@@ -156,26 +156,28 @@ def calibrate(bundle: Bundle, engine: Engine, store: Store, *, stop: StopFlag | 
     """
     from yiwen.evaluation.weights import learn_weights
 
-    read = [*map(bundle.reader.read, store.valid.src)]  # as a user's text is
-    src = bundle.source.encode([reading.text for reading in read])
-    ref = bundle.target.encode([named(*masked(tgt), it.kept) for tgt, it in zip(store.valid.tgt, read, strict=True)])
+    readings = [bundle.reader.read(src) for src in store.valid.src]  # as a user's text is read
+    references = [named(*masked(tgt), reading.kept) for tgt, reading in zip(store.valid.tgt, readings, strict=True)]
+    src = bundle.source.encode([reading.text for reading in readings])
+    ref = bundle.target.encode(references)
     kept = [i for i, ids in enumerate(src) if 0 < len(ids) <= bundle.limit and 0 < len(ref[i]) <= bundle.room]
     if len(kept) < MIN_PAIRS:
         return None
-    src, ref, references = [src[i] for i in kept], [ref[i] for i in kept], [store.valid.tgt[i] for i in kept]
+    src, ref = [src[i] for i in kept], [ref[i] for i in kept]
     search = bundle.info.search.changed(n_best=1, sampling=False, mbr=0)
     best = [group[0] for group in engine.search(src, config=search, stop=stop)]
-    good_at = GOOD[bleu_tokenizer(bundle.info.tgt_lang)]
-    texts = [*map(bundle.reader.write, [read[i] for i in kept], bundle.target.decode([h.ids for h in best]))]
-    scores = sentence_scores(texts, references, tgt_lang=bundle.info.tgt_lang)
+    answers = bundle.target.decode([hypothesis.ids for hypothesis in best])
+    texts = [bundle.reader.write(readings[i], answer) for i, answer in zip(kept, answers, strict=True)]
+    scores = sentence_scores(texts, [store.valid.tgt[i] for i in kept], tgt_lang=bundle.info.tgt_lang)
     weights = learn_weights(store)
     lengths = usual_lengths(src, ref, weights)
     mean, deviation = lengths["shortness"]
     doubts = [(weights.shortness(ids, h.ids) - mean) / deviation for ids, h in zip(src, best, strict=True)]
     features = [_features(h.log_prob, len(h.ids), doubt) for h, doubt in zip(best, doubts, strict=True)]
+    good_at = GOOD[bleu_tokenizer(bundle.info.tgt_lang)]
     fitted = fit_confidence(features, [score >= good_at for score in scores])
     calibration = Calibration(n_pairs=len(src), good_at=good_at, **lengths, **fitted)
-    if open_bundle(bundle.folder).info != bundle.info:  # a link, and training has published a better model meanwhile
+    if open_bundle(bundle.folder).info != bundle.info:  # by a link: training has published a better one
         return None
     with new_folder(bundle.folder / CALIBRATION) as folder:
         write_json(folder / "calibration.json", asdict(calibration))

@@ -125,9 +125,12 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
         return False
     tgt = numbers_in(translation, tgt_lang, is_strict=is_known)
     may_be_spelt = range(2 if is_known else 13)
-    sides = ((src, _all_of(tgt)), (tgt, _all_of(src)))
-    is_lost = any(max(n) not in may_be_spelt and not _has(other, n) for side, other in sides for n in side.digits)
-    return is_lost or all(any(value > 1 and not _has(other, (value,)) for value in side.words) for side, other in sides)
+    in_src, in_tgt = _all_of(src), _all_of(tgt)
+    for numbers, other in ((src.digits, in_tgt), (tgt.digits, in_src)):
+        if any(max(values) not in may_be_spelt and not _has(other, values) for values in numbers):
+            return True
+    is_src_word_lost = any(value > 1 and not _has(in_tgt, (value,)) for value in src.words)
+    return is_src_word_lost and any(value > 1 and not _has(in_src, (value,)) for value in tgt.words)
 
 
 def _all_of(numbers: Numbers) -> frozenset[float]:

@@ -48,16 +48,16 @@ def evaluate_labels(
         confidences: Probability of each text's predicted label, where there is one a text.
         n_bootstrap: Resamples for the intervals; 0: none.
     """
-    number, n_labels, n_texts = {label: i for i, label in enumerate(labels)}, len(labels), len(gold)
+    n_labels, n_texts = len(labels), len(gold)
+    number = {label: i for i, label in enumerate(labels)}
     texts = list(zip(gold, predicted, strict=True))
-    cells = [n_labels * number[g] + number[p] for text in texts for g, p in zip(*text, strict=True)]
+    cells = [n_labels * number[right] + number[found] for text in texts for right, found in zip(*text, strict=True)]
     lengths = np.array([len(right) for right in gold])
     spans = np.array([_span_counts(*text) for text in texts]).reshape(-1, 3)
 
     def confusion(times: Counts) -> Counts:
         """Of a set that holds each text so many times."""
-        counts = np.bincount(cells, np.repeat(times, lengths), n_labels**2)
-        return counts.reshape(n_labels, n_labels).astype(np.int64)
+        return np.bincount(cells, np.repeat(times, lengths), n_labels**2).reshape(n_labels, n_labels).astype(np.int64)
 
     def scores(times: Counts) -> dict[str, float]:
         table = confusion(times)

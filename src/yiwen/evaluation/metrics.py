@@ -214,6 +214,6 @@ def _notes(hypotheses: Side, references: Side) -> tuple[str, ...]:
         # No question mark: French has a blank before it.
         n_tokenised = sum(line.rstrip().endswith((" .", " 。", " ？")) for line in lines)
         if n_tokenised * 2 > len(lines):
-            found = f"{n_tokenised} of {len(lines)} {what} end in a space and a full stop: they look tokenised"
-            notes.append(f"{found}, and scores of tokenised text compare with nobody's; detokenise them first")
+            why = "they look tokenised, and scores of tokenised text compare with nobody's; detokenise them first"
+            notes.append(f"{n_tokenised} of {len(lines)} {what} end in a space and a full stop: {why}")
     return tuple(notes)

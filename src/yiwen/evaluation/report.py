@@ -139,7 +139,8 @@ def _differences(comparison: Comparison) -> str:
     header = ("", "this model · 本模型", "other · 对照", "difference, 95 % · 差值", "p", "more than chance · 显著")
     rows: list[tuple[Cell, ...]] = []
     for each in comparison.differences:
-        gain, is_real = "{:+.2f} to {:+.2f}".format(*each.interval), "yes · 是" if each.is_significant else "no · 否"
+        gain = "{:+.2f} to {:+.2f}".format(*each.interval)
+        is_real = "yes · 是" if each.is_significant else "no · 否"
         rows.append((each.name, each.system, each.baseline, gain, f"{each.p_value:.4f}", is_real))
     return table(header, rows)
 

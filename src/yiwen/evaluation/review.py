@@ -66,9 +66,9 @@ def by_rules(places: Sequence[int], words: Set[int], search: SearchConfig) -> li
     compared by their whole probability, which is their score then: nothing is to be added to them.
     """
     apart = words if search.beam_size > 1 and not search.sampling else frozenset()
-    parts = [i for i in places if i not in apart], [i for i in places if i in apart]
-    rules = search, search.changed(penalty="none")
-    return [(part, rule) for part, rule in zip(parts, rules, strict=True) if part]
+    phrases, alone = [i for i in places if i not in apart], [i for i in places if i in apart]
+    parts = [(phrases, search), (alone, search.changed(penalty="none"))]
+    return [(part, rules) for part, rules in parts if part]
 
 
 def prefixes_of(places: Iterable[int], prefixes: Sentences | None) -> list[Ids] | None:
@@ -106,8 +106,8 @@ def review(
     again = [i for i in faulty if {*reviewed[i].flags} - {REPAIRED}]
     wider = with_spares(search.changed(beam_size=min(max(2 * search.beam_size, WIDER), WIDEST)))
     for places, wanted in by_rules(again, rules.words, wider):
-        ids, begun = [sources[i][1] for i in places], prefixes_of(places, prefixes)
-        second = rules.engine.search(ids, config=wanted, prefixes=begun, stop=rules.stop)
+        ids = [sources[i][1] for i in places]
+        second = rules.engine.search(ids, config=wanted, prefixes=prefixes_of(places, prefixes), stop=rules.stop)
         _repair(reviewed, sources, dict(zip(places, second, strict=True)), rules)
     return [replace(answer, hypotheses=answer.hypotheses[:1]) for answer in reviewed]
 
@@ -123,7 +123,8 @@ def _repair(
     placed = [(i, hypothesis) for i, group in others.items() for hypothesis in group]
     texts = rules.bundle.target.decode([hypothesis.ids for _, hypothesis in placed])
     found = [Answer([hypothesis], [text]) for (_, hypothesis), text in zip(placed, texts, strict=True)]
-    for (i, _), other in zip(placed, _checked(found, [sources[i] for i, _ in placed], rules), strict=True):
+    checked = _checked(found, [sources[i] for i, _ in placed], rules)
+    for (i, _), other in zip(placed, checked, strict=True):
         if len(other.flags) < len({*reviewed[i].flags} - {REPAIRED}) and not rules.lacks(i, other.texts[0]):
             reviewed[i] = replace(other, flags=(*other.flags, REPAIRED))
 

@@ -49,14 +49,14 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
         raise ConfigError(f"{bundle.folder} {why}; train with tokenizer.shared = true")
     verify_manifest(exported)
     check_origin(bundle)
-    src, tgt = (_CODES.get(code, code) for code in (canonical(bundle.info.src_lang), canonical(bundle.info.tgt_lang)))
+    src_lang, tgt_lang = canonical(bundle.info.src_lang), canonical(bundle.info.tgt_lang)
+    src, tgt = _CODES.get(src_lang, src_lang), _CODES.get(tgt_lang, tgt_lang)
     name = f"translate-{src}_{tgt}-1_0"
     path = output or Path(f"{name}.argosmodel")
     if output is None and path.exists():
         raise ConfigError(f"{path} exists already, maybe of another model; to replace it, give it by --output")
-    from_name, to_name = (name_of(code)[0] for code in (bundle.info.src_lang, bundle.info.tgt_lang))
     metadata = {"package_version": "1.0", "argos_version": "1.9"}
-    metadata |= {"from_code": src, "from_name": from_name, "to_code": tgt, "to_name": to_name}
+    metadata |= {"from_code": src, "from_name": name_of(src_lang)[0], "to_code": tgt, "to_name": name_of(tgt_lang)[0]}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
 

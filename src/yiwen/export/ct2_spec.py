@@ -50,12 +50,13 @@ def write_model(
     ):
         tokens, n_rows = vocabulary(subword), embedding.num_embeddings
         if len(tokens) != n_rows or len(set(tokens)) != len(tokens):
-            raise ExportError(
-                f"the {side} vocabulary has {len(tokens)} subwords, {len(set(tokens))} different ones, for {n_rows} "
-                "embeddings; CTranslate2 needs one unique subword a row: train the tokenizer again without duplicates"
-            )
+            found = f"{len(tokens)} subwords, {len(set(tokens))} different ones, for {n_rows} embeddings"
+            remedy = "CTranslate2 needs one unique subword a row: train the tokenizer again without duplicates"
+            raise ExportError(f"the {side} vocabulary has {found}; {remedy}")
         register(tokens)
-    spec.config.unk_token, bos, spec.config.eos_token = target.pieces([UNK_ID, BOS_ID, EOS_ID])
+    unk, bos, eos = target.pieces([UNK_ID, BOS_ID, EOS_ID])
+    spec.config.unk_token = unk
+    spec.config.eos_token = eos
     spec.config.bos_token = spec.config.decoder_start_token = bos
     spec.config.add_source_eos = True
     _save(spec, folder, dtype)
@@ -132,10 +133,9 @@ def _encoder_spec(model: Transformer | TextEncoder) -> Any:
 def _common(config: ModelConfig) -> dict[str, Any]:
     """What both halves are told alike; what CTranslate2 cannot compute is refused."""
     if config.positions == "alibi":
-        raise ExportError(
-            "model.positions='alibi' cannot be exported: CTranslate2 has ALiBi in its decoder only, not in the "
-            "encoder; train with positions 'sinusoidal', 'learned' or 'rotary', or use the torch engine"
-        )
+        why = "CTranslate2 has ALiBi in its decoder only, not in the encoder"
+        remedy = "train with positions 'sinusoidal', 'learned' or 'rotary', or use the torch engine"
+        raise ExportError(f"model.positions='alibi' cannot be exported: {why}; {remedy}")
     activations = {"relu": Activation.RELU, "gelu": Activation.GELU, "swiglu": Activation.SWISH}
     return {
         "pre_norm": config.norm_order == "pre",

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ctranslate2 import get_supported_compute_types
+import ctranslate2
 from rich.console import Console
 
 import yiwen
@@ -115,7 +114,7 @@ def new_info(bundle: Bundle, dtype: str) -> ExportInfo:
         dtype=dtype,
         max_len=bundle.info.model.max_len,
         yiwen_version=yiwen.__version__,
-        ctranslate2_version=metadata.version("ctranslate2"),
+        ctranslate2_version=ctranslate2.__version__,
         weights=bundle.hashes[WEIGHTS],
     )
 
@@ -137,7 +136,7 @@ def _write_verified(
         write_info(exact, replace(info, dtype="float32"))
         trained = TorchEngine(model)  # takes the model over: nothing is written from it afterwards
         report["float32"] = verify.compare_exactly(trained, opened(exact), test_set.sources, stop=stop)
-    is_verified = report["is_verified"] = COMPUTE_TYPES[dtype] in get_supported_compute_types("cpu")
+    is_verified = report["is_verified"] = COMPUTE_TYPES[dtype] in ctranslate2.get_supported_compute_types("cpu")
     compare = partial(verify.compare_quality, trained, test_set=test_set, bundle=bundle, stop=stop)
     golden = None
     if is_verified:

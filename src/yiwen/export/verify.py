@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -114,11 +113,9 @@ def compare_exactly(trained: Engine, exported: Engine, sources: Sentences, *, st
         else:  # also where it is no number
             problems.append(f"sentence {i + 1}: greedy token {place + 1} differs where the margin is {margin:.2g}")
     if problems:
-        raise ExportError(
-            f"the exported model does not compute what the trained one does: {len(problems)} differences in "
-            f"{len(sources)} sentences; {'; '.join(problems[:3])}. Nothing was written; use the torch engine, and "
-            "please report the recipe's [model] table"
-        )
+        found = f"{len(problems)} differences in {len(sources)} sentences; {'; '.join(problems[:3])}"
+        remedy = "Nothing was written; use the torch engine, and please report the recipe's [model] table"
+        raise ExportError(f"the exported model does not compute what the trained one does: {found}. {remedy}")
     return {
         "n_sentences": len(sources),
         "n_tokens": sum(len(ids) + 1 for ids in targets),
@@ -164,16 +161,18 @@ def compare_quality(
     if not math.isfinite(result["mean_log_prob_difference"]):
         remedy = "its weights do not fit into this dtype: export with --dtype float32"
         raise ExportError(f"the exported model gives log-probabilities that are not numbers; {remedy}")
+
+    def bleu(answers: Sentences) -> float:
+        texts = list(map(bundle.reader.write, test_set.readings, bundle.target.decode(answers)))
+        return quick_score(texts, test_set.references, tgt_lang=bundle.info.tgt_lang, metric="bleu")
+
     if n_lines:
-        score = partial(quick_score, references=test_set.references, tgt_lang=bundle.info.tgt_lang, metric="bleu")
-        written = (map(bundle.reader.write, test_set.readings, bundle.target.decode(ids)) for ids in (ours, theirs))
-        before, after = (score([*texts]) for texts in written)
+        before, after = bleu(ours), bleu(theirs)
         result |= {"bleu_trained": before, "bleu_exported": after, "bleu_loss": before - after}
         if n_lines >= BLEU_LINES and before - after > BLEU_TOLERANCE:
-            raise ExportError(
-                f"the exported model has BLEU {after:.2f} on {n_lines} lines, the trained one {before:.2f}: it loses "
-                f"{before - after:.2f}, more than {BLEU_TOLERANCE}; nothing was written, export {remedy}"
-            )
+            both = f"the exported model has BLEU {after:.2f} on {n_lines} lines, the trained one {before:.2f}"
+            loss = f"{before - after:.2f}, more than {BLEU_TOLERANCE}"
+            raise ExportError(f"{both}: it loses {loss}; nothing was written, export {remedy}")
     return result
 
 
