@@ -121,6 +121,7 @@ def test_what_is_kept_is_not_escaped(kept: str) -> None:
         "# Installing it {#install .unnumbered}",
         "See [@smith2020, p. 5] and [[Home page]] here",
         "It is \\~~not struck\\~~ here.",
+        "It is \\_\\_lt\\_\\_ here.",
     ],
 )
 def test_what_other_dialects_write_is_not_escaped(source: str) -> None:
