@@ -25,7 +25,6 @@ _ENTRY: Final = re.compile(
     re.MULTILINE,
 )
 """An entry begins with its flags, up to 30 lines of what its text was (each of them may begin one), and its context."""
-_FORM: Final = re.compile(_TEXT)
 _LANGUAGE: Final = re.compile(r"^Language:[ \t]*([\w@-]+)", re.MULTILINE)
 _PLURAL: Final = re.compile(r"^Plural-Forms:[^;\n]*;\s*plural\s*=([^;\n]+)", re.MULTILINE)
 """In the header of a PO file."""
@@ -59,7 +58,7 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
     _check_language("targets", named[1] if named else "", tgt_lang, "Language")
     out, at = list[Part](), 0
     for entry in entries:
-        forms = [*_FORM.finditer(source, *entry.span("forms"))]
+        forms = [*re.compile(_TEXT).finditer(source, *entry.span("forms"))]
         filled, start = list[Part](), entry.end("flags")
         flags, one, several = entry["flags"], entry["msgid"], entry["plural"] or entry["msgid"]
         # The form of 1 may be that of 21, too, and "one dog" would say so where "%d dogs" is meant.
