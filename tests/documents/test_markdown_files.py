@@ -121,6 +121,7 @@ def test_what_is_kept_is_not_escaped(kept: str) -> None:
         "# Installing it {#install .unnumbered}",
         "See [@smith2020, p. 5] and [[Home page]] here",
         "It is \\~~not struck\\~~ here.",
+        "The [words here]{.underline} of Pandoc",
         "It is \\_\\_lt\\_\\_ here.",
     ],
 )
@@ -132,6 +133,11 @@ def test_what_other_dialects_write_is_not_escaped(source: str) -> None:
 def test_lines_that_other_dialects_read_are_no_text() -> None:
     for line in ("[TOC]", "[[_TOC_]]", "*[HTML]: Hyper Text", "{: .warning }"):
         assert texts_of(f"{line}\n\nOne here.\n", "md") == ["One here."]
+
+
+def test_a_table_that_pandoc_draws_around_its_cells_stays_a_table() -> None:
+    table = "+------+------+\n| Name | Kind |\n+======+======+\n| dog  | pet  |\n+------+------+\n"
+    assert translated_here(f"One here.\n\n{table}", "md").decode() == f"ONE HERE.\n\n{table}"
 
 
 def test_rows_of_containers_and_templates_are_no_text() -> None:
