@@ -212,6 +212,11 @@ def test_an_exclamation_mark_before_a_link_makes_no_picture_of_it() -> None:
     assert translated_here("Look![^1] Now\n", "md").decode() == "LOOK![^1] NOW\n"
 
 
+def test_a_digit_in_code_is_not_looked_for_at_the_end_of_a_word() -> None:
+    out = translated_here("Set it to `4` for IPv4.\n", "md", lambda text: "Für IPv4 setzen Sie es auf 4.").decode()
+    assert out == "Für IPv4 setzen Sie es auf `4`.\n"
+
+
 def test_code_beside_code_stays_code() -> None:
     fake = Fake({"a b now": "书书红", "7 8 now": "书书红"}, {"7 8 now": [(1, 0), (0, 1)]})
     assert translated_here("`a` `b` now\n", "md", fake=fake).decode() == "`b` `a`红\n"
