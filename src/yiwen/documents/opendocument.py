@@ -66,7 +66,7 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
     wraps: list[Wrap] = [("", "")]  # what is around each text: spans, and a link in one, which may hold none in slides
     for inner in elements(pieces, lambda piece: piece.kind == "open" and piece.name not in _AROUND):
         piece, raw, (before, after) = inner[0], source_of(inner), wraps[-1]
-        if piece.opens("span") or (before and piece.opens(*_AROUND)):
+        if piece.opens("span") or (before and piece.opens("a")):
             wraps.append((f"{before}{raw}", f"</{raw[1:-1].split()[0]}>{after}"))
         elif piece.kind == "close" and after.startswith(raw[:-1].rstrip()):
             wraps.pop()
