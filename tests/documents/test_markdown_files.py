@@ -121,6 +121,8 @@ def test_what_is_kept_is_not_escaped(kept: str) -> None:
         "# Installing it {#install .unnumbered}",
         "See [@smith2020, p. 5] and [[Home page]] here",
         "It is \\~~not struck\\~~ here.",
+        "The [words here]{.underline} of Pandoc",
+        "It is \\_\\_lt\\_\\_ here.",
     ],
 )
 def test_what_other_dialects_write_is_not_escaped(source: str) -> None:
@@ -131,6 +133,11 @@ def test_what_other_dialects_write_is_not_escaped(source: str) -> None:
 def test_lines_that_other_dialects_read_are_no_text() -> None:
     for line in ("[TOC]", "[[_TOC_]]", "*[HTML]: Hyper Text", "{: .warning }"):
         assert texts_of(f"{line}\n\nOne here.\n", "md") == ["One here."]
+
+
+def test_a_table_that_pandoc_draws_around_its_cells_stays_a_table() -> None:
+    table = "+------+------+\n| Name | Kind |\n+======+======+\n| dog  | pet  |\n+------+------+\n"
+    assert translated_here(f"One here.\n\n{table}", "md").decode() == f"ONE HERE.\n\n{table}"
 
 
 def test_rows_of_containers_and_templates_are_no_text() -> None:
@@ -203,6 +210,11 @@ def test_an_exclamation_mark_before_a_link_makes_no_picture_of_it() -> None:
     assert translated_here("Look [here](u)[^1]\n", "md", lambda text: "看!这").decode() == "看! [这](u)[^1]\n"
     assert translated_here("Look\\![here](u) now\n", "md").decode() == "LOOK! [HERE](u) NOW\n"
     assert translated_here("Look![^1] Now\n", "md").decode() == "LOOK![^1] NOW\n"
+
+
+def test_a_digit_in_code_is_not_looked_for_at_the_end_of_a_word() -> None:
+    out = translated_here("Set it to `4` for IPv4.\n", "md", lambda text: "Für IPv4 setzen Sie es auf 4.").decode()
+    assert out == "Für IPv4 setzen Sie es auf `4`.\n"
 
 
 def test_code_beside_code_stays_code() -> None:

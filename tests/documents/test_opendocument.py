@@ -71,6 +71,43 @@ def test_formatting_and_links_land_on_the_aligned_words() -> None:
     )
 
 
+def spanned(name: str, text: str) -> str:
+    return f'<text:span text:style-name="{name}">{text}</text:span>'
+
+
+def test_where_all_stands_in_spans_the_commonest_is_that_of_all_words_and_part_of_a_word_has_its_own() -> None:
+    body = spanned("A", "All of the water is H") + spanned("B", "2") + spanned("A", "O in ") + spanned("C", "red lakes")
+    text = "All of the water is H2O in red lakes"
+    links = [(0, 4), (1, 4), (2, 4), (3, 4), (4, 3), (5, 2), (6, 5), (7, 0), (8, 1)]
+    fake = Fake({text: "Rote Seen H2O ist Wasser überall"}, {text: links})
+    assert translated(f"<text:p>{body}</text:p>", "odp", fake) == (
+        f"<text:p>{spanned('C', 'Rote Seen')}{spanned('A', ' H')}{spanned('B', '2')}"
+        f"{spanned('A', 'O ist Wasser überall')}</text:p>"
+    )
+
+
+def test_a_link_in_a_span_holds_bare_text_as_slides_want_it_and_a_field_in_one_is_as_large_as_before() -> None:
+    link, page = '<text:a href="http://x.org">%s</text:a>', "<text:page-number>9</text:page-number>"
+    body = f"<text:p>{spanned('A', 'See our ')}{spanned('A', link)}{spanned('A', ' on ')}{spanned('A', page)}</text:p>"
+    assert translated(body % "old page", "odp") == (
+        f"<text:p>{spanned('A', 'SEE OUR ')}{spanned('A', link % 'OLD PAGE')}{spanned('A', ' ON')}{spanned('A', ' ')}"
+        f"{spanned('A', page)}</text:p>"
+    )
+
+
+def test_a_long_link_in_slides_is_one_link_wherever_the_other_words_go() -> None:
+    link = '<text:a href="http://x.org">%s</text:a>'
+    links = [(0, 2), (1, 0), (2, 1), (3, 3), (4, 4)]
+    fake = Fake({"see our very old page": "unsere sehr siehe alte Seite"}, {"see our very old page": links})
+    out = translated(f"<text:p>{spanned('A', 'see ')}{spanned('A', link % 'our very old page')}</text:p>", "odp", fake)
+    assert out == f"<text:p>{spanned('A', link % 'unsere sehr siehe alte Seite')}</text:p>"
+
+
+def test_both_blanks_around_deleted_text_stay() -> None:
+    body = '<text:p>one <text:change text:change-id="c"/><text:s/>dog</text:p>'
+    assert translated(body) == '<text:p>ONE <text:change text:change-id="c"/><text:s/>DOG</text:p>'
+
+
 def test_notes_and_comments_are_texts_of_their_own_and_do_not_cut_the_sentence_around_them() -> None:
     body = f"<text:p>A dog{NOTE} runs{REMARK} home.</text:p>"
     assert texts_of(packed(body), "odt") == ["See there.", "Is it red?", "A dog runs home."]

@@ -499,6 +499,7 @@ RUNS = st.recursive(
 
 @given(st.lists(RUNS, max_size=5).map("".join), st.integers(0, 3))
 @example("&amp;foo ", 2)
+@example("<hi>&amp;&amp;foo </hi>", 1)
 def test_translated_xml_is_well_formed_and_has_the_same_codes(run: str, n_words: int) -> None:
     source = f'<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>{run}</seg></tuv></tu></body></tmx>'
     said = " ".join(["W&"] * n_words)
@@ -508,7 +509,7 @@ def test_translated_xml_is_well_formed_and_has_the_same_codes(run: str, n_words:
     if len(segments) == 2:
         there = "".join(text for text in segments[1].itertext() if text != "c")
         written = "".join(there.replace("<", "").split())
-        assert written.removeprefix("&") == said.replace(" ", "")  # a label has its sign again, `&foo`
+        assert written.lstrip("&") == said.replace(" ", "")  # a label has its sign again, `&foo` or `&&foo`
 
 
 @pytest.mark.parametrize(

@@ -154,8 +154,7 @@ def units_of(
     first, end = _core(tokens, partner)
     source, start = source_of(tokens), len(source_of(tokens[:first]))
     for number, strip in ((first, str.lstrip), (end - 1, str.rstrip)):
-        if first < end and tokens[number].kind == "text":
-            token = tokens[number]
+        if first < end and (token := tokens[number]).kind == "text":
             tokens[number] = token._replace(raw=strip(token.raw, BLANK), text=strip(token.text, BLANK))
     raw = source_of(tokens[first:end])
     start = source.index(raw, start)
@@ -245,7 +244,7 @@ def _assembled(
             piece = _BLANKS.sub(" ", token.text) if is_collapsed else token.text
             if end == " " and piece.startswith(" "):  # a translation would not know of two
                 rest = piece[1:] if piece.strip() else ""
-                blank = " " if rest or is_collapsed else token.raw
+                blank = " " if rest or (is_collapsed and token.raw.isspace()) else token.raw
                 point = _point_before(length, marks, parent)
                 if point > parent:  # between blanks it takes one with it
                     marks[point] = replace(marks[point], after=marks[point].after + blank)

@@ -35,9 +35,7 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
 
 def texts(source: str) -> list[Part]:
     """The running texts of a page or of a list of pages."""
-    if _HTML.search(source):
-        return web.texts(source)
-    return replaced(source, _SAID, _units)
+    return web.texts(source) if _HTML.search(source) else replaced(source, _SAID, _units)
 
 
 def _units(said: str) -> list[Part]:

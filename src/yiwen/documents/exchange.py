@@ -18,6 +18,7 @@ from yiwen.text.languages import base, best_match
 
 _QUOTED: Final = r'"(?>(?:[^"\\\n]|\\.)*)"'
 _TEXT: Final = rf"{_QUOTED}(?:\s*\n[ \t]*{_QUOTED})*"
+_FORM: Final = re.compile(_TEXT)
 _ENTRY: Final = re.compile(
     rf"^(?P<flags>(?:#,.*\n)?)(?:#\|.*\n){{0,30}}(?:[ \t]*msgctxt\s*{_TEXT}\s*\n)?"
     rf"[ \t]*msgid\s*(?P<msgid>{_TEXT})\s*\n(?:[ \t]*msgid_plural\s*(?P<plural>{_TEXT})\s*\n)?"
@@ -25,7 +26,6 @@ _ENTRY: Final = re.compile(
     re.MULTILINE,
 )
 """An entry begins with its flags, up to 30 lines of what its text was (each of them may begin one), and its context."""
-_FORM: Final = re.compile(_TEXT)
 _LANGUAGE: Final = re.compile(r"^Language:[ \t]*([\w@-]+)", re.MULTILINE)
 _PLURAL: Final = re.compile(r"^Plural-Forms:[^;\n]*;\s*plural\s*=([^;\n]+)", re.MULTILINE)
 """In the header of a PO file."""

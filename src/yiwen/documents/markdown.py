@@ -23,8 +23,8 @@ from yiwen.documents.unit import Mark, Part, Token, Unit, ends_cjk
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _FRONT: Final = re.compile(r"\A(---|\+\+\+)[ \t\r]*\n.*?\n\1[ \t\r]*(?:\n|\Z)", re.DOTALL)
 _TASK: Final = re.compile(r"\[[ xX]\](?=\s)|\[!\w+\](?=\s|$)")
-_LITERAL: Final = r"(?:https?://|(?<![A-Za-z\d])www\.)[^\s<>]+|\$?\{\{?[^{}\n]*\}\}?|\[-?@[^][\n]*\]|\[\[[^][\n]+\]\]"
-_SPECIAL: Final = re.compile(rf"({_LITERAL})|[\\`*\[\]<]|(?<!\w)_|_(?!\w)|~(?=~)|&(?=#?\w+;)")
+_LITERAL: Final = r"(?:https?://|(?<![A-Za-z\d])www\.)[^\s<>]+|\{[^{}]*\}|\[(?:-?@[^][]*|\[[^][]+\]|[^][]+(?=\]\{))\]"
+_SPECIAL: Final = re.compile(rf"({_LITERAL})|[\\`*\[\]<]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|&(?=#?\w+;)")
 _FENCE: Final = re.compile(
     r"\s*(?::::|(?i:\[\[?_?TOC_?\]\]?)\s*$|\*\[[^\]]+\]:|\{:[^{}]*\}\s*$)"
     r"""|import\s(?:[A-Z{*][^'"]*\sfrom\s*|(?:[^'"]*\sfrom)?\s*(?=\S+[./;]))['"][^'"\s]+['"];?\s*$"""
@@ -101,9 +101,12 @@ def texts(source: str) -> list[Part]:
 
 
 def _keeps_bars(token: Any) -> bool:
-    """True where a row of bars stays a row, as in code or behind a hard break: the one before may become its head."""
+    """True where a row of bars stays a row, as in code or behind a hard break: the one before may become its head.
+
+    So it does in a table that Pandoc draws with + and - around its cells.
+    """
     soft = {token.content.index("\n", each.meta["at"][0]) for each in token.children or () if each.type == "softbreak"}
-    return any(bars.start() not in soft for bars in _BARS.finditer(token.content))
+    return token.content.startswith("+-") or any(bars.start() not in soft for bars in _BARS.finditer(token.content))
 
 
 def _lines(token: Any, rows: Sequence[str], starts: Sequence[int], cell_end: int | None) -> list[tuple[int, int]]:

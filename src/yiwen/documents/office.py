@@ -105,11 +105,11 @@ def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
     for first, *inside in elements(pieces, lambda piece: piece.opens(*_PARAGRAPHS)):
         yield first.raw
         if inside:
-            yield from (*running(_tokens(inside[:-1]), _units), inside[-1].raw)
+            yield from (*running(_tokens(inside[:-1]), units_of_runs), inside[-1].raw)
 
 
 def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | str]:
-    """Tokens of running text; text with its run's formatting as key. What ends a text comes as it is written."""
+    """Tokens of running text; text with its run around it. What ends a text comes as it is written."""
     field: list[str] = []  # the source of a field that has begun
     depth = 0
     for token in _flat(pieces):
@@ -135,7 +135,7 @@ def _flat(pieces: Sequence[Piece]) -> Iterator[Token | str]:
         elif piece.opens("r"):
             yield from _run(inner)
         elif piece.opens("t"):  # of a cell, which may have text without a run
-            yield from _cut(said, _key("", piece.raw))
+            yield from cut(said, _wrap("", piece.raw))
         elif (piece.opens("fldSimple") and _SHOWN.search(piece.raw)) or (piece.opens("sdt") and re.search(r"\w", said)):
             # A content control that says nothing, as a box to tick, is a point.
             start = 1 + next((n for n, p in enumerate(inner) if p.opens("fldSimple", "sdtContent")), 0)
@@ -145,7 +145,7 @@ def _flat(pieces: Sequence[Piece]) -> Iterator[Token | str]:
         elif found := _RANGE.fullmatch(piece.name):
             yield Token("open" if found[2] else "close", raw, key=found[1] + piece.attributes.get("w:id", ""))
         elif piece.text.strip():  # a comment of PowerPoint has no runs
-            yield from _cut(piece.text, "")
+            yield from cut(piece.text, ("", ""))
         elif piece.name not in _IGNORED:
             yield raw if piece.name in _BREAKS else Token("point", raw)
 
@@ -159,57 +159,54 @@ def _run(pieces: Sequence[Piece]) -> Iterator[Token | str]:
             props = raw
         elif piece.name in ("t", "noBreakHyphen"):
             text = "".join(p.text for p in inner) if piece.name == "t" else "\u2011"
-            yield from _cut(text, _key(props, opening))
+            yield from cut(text, _wrap(props, opening))
         elif piece.name == "ruby":  # its base is the text; how that is read says nothing in another language
             text = "".join(p.text for p in dropwhile(lambda p: p.name != "rubyBase", inner))
-            yield Token("text", f"{opening}{props}{raw}{closing}", text, key=_key(props, opening))
+            yield Token("text", f"{opening}{props}{raw}{closing}", text, wrap=_wrap(props, opening))
         elif piece.name and piece.name not in _IGNORED:
             run = f"{opening}{props}{raw}{closing}"
             yield run if piece.name in _BREAKS else Token("point", run)
 
 
-def _cut(text: str, key: str) -> Iterator[Token | str]:
+def cut(text: str, wrap: Wrap) -> Iterator[Token | str]:
+    """The text of a run, blanks at its edges in runs of their own."""
     for part in filter(None, _APART.split(text)):
-        run = escaped(part).join(_wrap(key))
-        yield run if re.search(r"[\t\n]", part) else Token("text", run, part, key=key)
+        run = escaped(part).join(wrap)
+        yield run if re.search(r"[\t\n]", part) else Token("text", run, part, wrap=wrap)
 
 
-def _key(props: str, opening: str) -> str:
-    """Formatting as it is written around a text: what starts its run, up to the text."""
+def _wrap(props: str, opening: str) -> Wrap:
+    """Formatting as it is written around a text: what starts its run, up to the text, and what ends it."""
     prefix = re.findall(r"\A<(\w+:|)", opening)[0]
     props = _PROOFING.sub("", props)
     preserve = "" if prefix == "a:" else ' xml:space="preserve"'
-    return f"<{prefix}r>{'' if _EMPTY.fullmatch(props) else props}<{prefix}t{preserve}>"
+    start = f"<{prefix}r>{'' if _EMPTY.fullmatch(props) else props}<{prefix}t{preserve}>"
+    return start, f"</{prefix}t></{prefix}r>"
 
 
-def _wrap(key: str) -> Wrap:
-    prefix = key[1:].partition("r>")[0]
-    return key, f"</{prefix}t></{prefix}r>" if key else ""
-
-
-def _units(tokens: Sequence[Token]) -> list[Part]:
+def units_of_runs(tokens: Sequence[Token], *, is_collapsed: bool = False) -> list[Part]:
     """Running text whose commonest formatting is that of the whole; other runs become marks."""
     texts = [number for number, token in enumerate(tokens) if token.kind == "text" and token.text.strip(BLANK)]
-    lengths = Counter(tokens[number].key for number in texts for sign in tokens[number].text if not sign.isspace())
+    lengths = Counter(tokens[number].wrap for number in texts for sign in tokens[number].text if not sign.isspace())
     if not lengths:
         return [token.raw for token in tokens]
-    base = [lengths.most_common(1)[0][0]]  # formatting of the whole, and of each mark that is open
+    # Formatting of the whole, the commonest of those in fewest elements, and of each mark that is open.
+    base = [max(lengths, key=lambda wrap: (-wrap[1].count("</"), lengths[wrap]))]
     # What is around all of the text becomes no mark.
     marks = {a for a, b in pairs(tokens).items() if not min(a, b) < texts[0] <= texts[-1] < max(a, b)}
     out: list[Token] = []
     for number, token in enumerate(tokens):
-        if token.kind == "text" and token.key != base[-1]:
-            closing = Token("close", "", key="run", wrap=_wrap(token.key))
-            if out[-1:] == [closing]:
-                out.pop()
+        if token.kind == "text" and token.wrap != base[-1]:
+            closing = Token("close", "", key="run", wrap=token.wrap)
+            if out[-1:] == [closing]:  # the same goes on
+                out[-1:] = [token, closing]
             else:
-                out.append(closing._replace(kind="open"))
-            out += [token, closing]
+                out += [closing._replace(kind="open"), token, closing]
             continue
         if number in marks and token.kind == "open":
-            base.append(next((each.key for each in tokens[number:] if each.kind == "text"), base[-1]))
-            token = token._replace(wrap=_wrap(base[-1]))
+            base.append(next((each.wrap for each in tokens[number:] if each.kind == "text"), base[-1]))
+            token = token._replace(wrap=base[-1])
         elif number in marks:
             base.pop()
         out.append(token)
-    return units_of(out, escape=escaped, wrap=_wrap(base[0]))
+    return units_of(out, escape=escaped, wrap=base[0], is_collapsed=is_collapsed)

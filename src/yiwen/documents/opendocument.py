@@ -12,9 +12,10 @@ from functools import partial
 from itertools import accumulate
 from typing import Final
 
-from yiwen.documents.assembling import running, units_of
-from yiwen.documents.markup import Piece, elements, escaped, source_of, xml_pieces
-from yiwen.documents.unit import Part, Token
+from yiwen.documents.assembling import running
+from yiwen.documents.markup import Piece, elements, source_of, xml_pieces
+from yiwen.documents.office import cut, units_of_runs
+from yiwen.documents.unit import Part, Token, Wrap
 
 CONTENT: Final = re.compile(r"content\.xml")
 WITH_STYLES: Final = re.compile(r"(?:content|styles)\.xml")
@@ -55,24 +56,30 @@ def _with_paragraphs(pieces: Sequence[Piece], depth: int) -> Iterator[Part]:
         if inside and depth:
             yield from _with_paragraphs(inside, depth - 1)
         elif inside and first.name in _PARAGRAPHS:
-            units = running(_tokens(inside[:-1]), partial(units_of, escape=escaped, is_collapsed=True))
-            yield from (*units, inside[-1].raw)
+            yield from (*running(_tokens(inside[:-1]), partial(units_of_runs, is_collapsed=True)), inside[-1].raw)
         else:
             yield source_of(inside)
 
 
 def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
-    """Tokens of running text. What ends a text comes as it is written."""
+    """Tokens of running text, each in spans of its own. What ends a text comes as it is written."""
+    wraps: list[Wrap] = [("", "")]  # what is around each text: spans, and a link in one, which may hold none in slides
     for inner in elements(pieces, lambda piece: piece.kind == "open" and piece.name not in _AROUND):
-        piece, raw = inner[0], source_of(inner)
-        if piece.name in _AROUND and piece.kind != "empty":
+        piece, raw, (before, after) = inner[0], source_of(inner), wraps[-1]
+        if piece.opens("span") or (before and piece.opens("a")):
+            wraps.append((f"{before}{raw}", f"</{raw[1:-1].split()[0]}>{after}"))
+        elif piece.kind == "close" and after.startswith(raw[:-1].rstrip()):
+            wraps.pop()
+        elif piece.name in _AROUND and piece.kind != "empty":
             yield Token("open" if piece.kind == "open" else "close", raw, key=piece.name)
         elif found := _RANGE.fullmatch(piece.name):
             name = piece.attributes.get("office:name" if found[1] == "annotation" else "text:name", "")
             yield Token("close" if found[2] else "open", raw, key=found[1] + name)
-        elif piece.name == "ruby":  # its base is the text; how that is read says nothing in another language
-            yield Token("text", raw, "".join(p.text for p in next(elements(inner[1:], lambda _: True))))
-        elif piece.kind == "text" or piece.name == "s":
-            yield Token("text", raw, piece.text or " ")
+        elif piece.name in ("ruby", "s"):  # how a word is read says nothing in another language
+            said = "".join(p.text for p in next(elements(inner[1:], lambda _: True), ())) or " "
+            yield Token("text", raw.join(wraps[-1]), said, wrap=wraps[-1])
+        elif piece.kind == "text":
+            yield from cut(" ".join(re.split("[ \t\r\n]+", piece.text)), wraps[-1])
         else:
-            yield raw if piece.name in ("tab", "line-break") else Token("point", raw)
+            run = raw.join(wraps[-1])
+            yield run if piece.name in ("tab", "line-break") else Token("point", run)

@@ -17,8 +17,8 @@ from yiwen.errors import ConfigError, DataError, expect
 from yiwen.plan import Piece
 from yiwen.text.scripts import UNSPACED_LETTERS
 
-_EDGE: Final = re.compile(rf"(?!(?<=[^\W\d_{UNSPACED_LETTERS}])[^\W\d_{UNSPACED_LETTERS}]|(?<=\d)\d)")
-"""A place that is not between two letters of a word, nor two digits of a number."""
+_EDGE: Final = re.compile(rf"(?!(?<=[^\W\d_{UNSPACED_LETTERS}])[^\W_{UNSPACED_LETTERS}]|(?<=\d)\d)")
+"""A place that is not behind a letter and before another or a digit, nor between two digits of a number."""
 AT_ONCE: Final = 256
 """Texts that are translated together: enough to sort by length, few enough that progress is seen."""
 
