@@ -15,11 +15,13 @@ def length_divisor(length: int, config: SearchConfig) -> float:
     gnmt: ((5 + length) / 6)^alpha (Wu et al. 2016, equation 14); average: length^alpha; none: 1.
     With alpha = 0.6 and 7 subwords gnmt gives 2^0.6 = 1.516.
     """
-    if config.penalty == "gnmt":
-        return float(((5 + length) / 6) ** config.length_penalty)
-    if config.penalty == "average":
-        return float(max(length, 1) ** config.length_penalty)
-    return 1.0
+    match config.penalty:
+        case "gnmt":
+            return float(((5 + length) / 6) ** config.length_penalty)
+        case "average":
+            return float(max(length, 1) ** config.length_penalty)
+        case "none":
+            return 1.0
 
 
 def scored(ids: tuple[int, ...], log_prob: float, config: SearchConfig, *, is_finished: bool = True) -> Hypothesis:

@@ -70,13 +70,14 @@ def pool(states_BSD: Tensor, mask_BS: Tensor, pooling: Pooling, query_D: Tensor 
         pooling: Which way.
         query_D: For attention pooling: a state's weight is the softmax of its product with this.
     """
-    if pooling == "first":
-        return states_BSD[:, 0]
-    if pooling == "max":
-        return states_BSD.masked_fill(~mask_BS[..., None], -torch.inf).amax(dim=1)
-    if pooling == "mean":
-        weights_BS = mask_BS / mask_BS.sum(dim=1, keepdim=True)
-    else:
-        assert query_D is not None
-        weights_BS = (states_BSD @ query_D).masked_fill(~mask_BS, -torch.inf).softmax(dim=1)
+    match pooling:
+        case "first":
+            return states_BSD[:, 0]
+        case "max":
+            return states_BSD.masked_fill(~mask_BS[..., None], -torch.inf).amax(dim=1)
+        case "mean":
+            weights_BS = mask_BS / mask_BS.sum(dim=1, keepdim=True)
+        case "attention":
+            assert query_D is not None
+            weights_BS = (states_BSD @ query_D).masked_fill(~mask_BS, -torch.inf).softmax(dim=1)
     return torch.einsum("bs,bsd->bd", weights_BS.to(states_BSD.dtype), states_BSD)
