@@ -44,7 +44,7 @@ def test_a_document_says_its_language_by_a_code(suffix: str, document: str, aske
 @pytest.mark.parametrize("argument", ["src_lang", "tgt_lang"])
 def test_a_language_that_is_no_text_is_named(argument: str) -> None:
     with pytest.raises(ConfigError, match=r"^a language is a bytes; give its code, .*, not b'de'$"):
-        translate_document(b"a", suffix="txt", translate=by(str.upper), **{argument: b"de"})
+        translate_document(b"a", suffix="txt", translate=by(str.upper), **{argument: b"de"})  # type: ignore[arg-type]
 
 
 def test_chinese_and_stars() -> None:
