@@ -122,6 +122,13 @@ def test_imports_point_one_way(path: Path) -> None:
     assert list(wrong_imports(path)) == []
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_manual_shows_the_order_that_holds(language: str) -> None:
+    page = (SRC.parents[1] / "docs" / language / "architecture.md").read_text(encoding="utf-8")
+    shown = page.split("```text\n")[1].split("```")[0]
+    assert [set(names.split(", ")) for names in " ".join(shown.split()).split(" <- ")] == ORDER[:-1]  # __main__ is last
+
+
 def test_an_import_that_points_the_wrong_way_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "SRC", tmp_path)
     (tmp_path / "search").mkdir()

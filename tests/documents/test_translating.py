@@ -20,6 +20,8 @@ from yiwen.documents.translating import AT_ONCE, translated
 from yiwen.documents.unit import Mark, Unit
 from yiwen.errors import ConfigError, DataError
 
+TMX = '<tmx><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>a</seg></tuv></tu></body></tmx>'
+
 
 def test_marks_of_markup_land_on_the_aligned_words() -> None:
     # 0 the 1 red 2 car 3 stops 4 . -> 0 el 1 coche 2 rojo 3 para 4 .
@@ -30,6 +32,19 @@ def test_marks_of_markup_land_on_the_aligned_words() -> None:
     assert translated_here(html, "html", fake=fake).decode() == '<p>el <a href="x">coche</a> <b>rojo</b> para.</p>'
     markdown = "the __red__ [car](x) stops.\n"
     assert translated_here(markdown, "md", fake=fake).decode() == "el [coche](x) **rojo** para.\n"
+
+
+@pytest.mark.parametrize(("asked", "written"), [("zh_TW", "zh-TW"), ("german", "de"), ("pt-BR", "pt-BR")])
+@pytest.mark.parametrize(("suffix", "document"), [("html", '<html lang="en"><p>a</p></html>'), ("tmx", TMX)])
+def test_a_document_says_its_language_by_a_code(suffix: str, document: str, asked: str, written: str) -> None:
+    out = translate_document(document.encode(), suffix=suffix, translate=by(str.upper), src_lang="en", tgt_lang=asked)
+    assert f'lang="{written}"' in out.decode()
+
+
+@pytest.mark.parametrize("argument", ["src_lang", "tgt_lang"])
+def test_a_language_that_is_no_text_is_named(argument: str) -> None:
+    with pytest.raises(ConfigError, match=r"^a language is a bytes; give its code, .*, not b'de'$"):
+        translate_document(b"a", suffix="txt", translate=by(str.upper), **{argument: b"de"})  # type: ignore[arg-type]
 
 
 def test_chinese_and_stars() -> None:

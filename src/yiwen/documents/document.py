@@ -13,6 +13,7 @@ from yiwen.documents.sandbox import Limits, asked
 from yiwen.documents.unit import Mark, Unit
 from yiwen.documents.writing import all_written
 from yiwen.errors import ConfigError, DataError, expect
+from yiwen.text.languages import spelt
 from yiwen.text.normalise import as_texts
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def translate_document(
         raise ConfigError("a TMX file holds any number of languages; say which one to write (tgt_lang)")
     if len(data) > limits.max_bytes:
         raise DataError(f"the document has {len(data):,} bytes, allowed are {limits.max_bytes:,}; split it")
-    header = {"suffix": suffix, "src_lang": src_lang or "", "tgt_lang": tgt_lang or ""}
+    header = {"suffix": suffix, "src_lang": spelt(src_lang or ""), "tgt_lang": spelt(tgt_lang or "")}
     found = asked(data, limits=limits, header=header)["units"]
     units = [Unit(text, tuple(Mark(*mark) for mark in marks), tuple(map(tuple, keep))) for text, marks, keep in found]
     answers = list(translated(units, translate=translate, align=align, progress=progress, flag=flag, again=again))

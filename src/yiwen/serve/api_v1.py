@@ -112,8 +112,7 @@ async def translate(asked: TranslateRequest, call: Call) -> Any:
         translations = way.translate(texts, search=search, prefixes=prefixes, glossary=terms, stop=stop)
         pairs = zip(texts, translations, strict=True)
         told = [_described(one, way, _links(way, text, one, stop) if asked.alignment else None) for text, one in pairs]
-        took_ms = round((time.perf_counter() - started) * 1000, 1)
-        return {"translations": told, "model": way.name, "took_ms": took_ms}
+        return {"translations": told, "model": way.name, "took_ms": round((time.perf_counter() - started) * 1000, 1)}
 
     return await call.translate(texts, src=asked.source, tgt=asked.target, work=answer)
 

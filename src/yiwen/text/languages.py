@@ -33,10 +33,9 @@ def canonical(code: str) -> str:
     """
     import langcodes
 
-    code = expect(code, str, "a language", "its code, such as en, de, zh-Hans or zh-Hant").strip()
     try:
-        tag = langcodes.get(_by_name().get(code.casefold(), code)).prefer_macrolanguage()  # arb is ar, cmn zh
-    except ValueError as error:
+        tag = langcodes.get(spelt(code)).prefer_macrolanguage()  # arb is ar, cmn zh
+    except langcodes.tag_parser.LanguageTagError as error:
         raise ConfigError(f"{code!r} is not a language; use a code such as en, de, zh-Hans or zh-Hant") from error
     language = tag.language or "und"
     script = tag.script or tag.maximize().script
@@ -64,15 +63,21 @@ def best_match(codes: Sequence[str], wanted: str) -> int | None:
     >>> best_match(["no", "nb_NO"], "nb"), best_match(["nn", "no-NO"], "nb"), best_match(["nb"], "no")
     (1, 1, 0)
     """
-    for read in (_spelt, meant, lambda code: {"no": "nb"}.get(meant(code), meant(code))):
+    for read in (lambda code: spelt(code).lower(), meant, lambda code: {"no": "nb"}.get(meant(code), meant(code))):
         found = [read(code) for code in codes]
         if read(wanted) in found:
             return found.index(read(wanted))
     return None
 
 
-def _spelt(code: str) -> str:
-    return code.strip().lower().replace("_", "-")
+def spelt(code: str) -> str:
+    """A code as documents name a language, its region kept: no name, no underscore.
+
+    >>> spelt("zh_TW"), spelt("German"), spelt("pt-BR")
+    ('zh-TW', 'de', 'pt-BR')
+    """
+    code = expect(code, str, "a language", "its code, such as en, de, zh-Hans or zh-Hant").strip()
+    return _by_name().get(code.casefold(), code).replace("_", "-")
 
 
 def meant(code: str) -> str:
@@ -80,7 +85,7 @@ def meant(code: str) -> str:
     try:
         return canonical(code)
     except ConfigError:  # what a file calls a language may be nonsense
-        return _spelt(code).split("-")[0]
+        return spelt(code).lower().split("-")[0]
 
 
 def name_of(code: str) -> tuple[str, str]:

@@ -124,7 +124,7 @@ def _is_end(line: str, before: str, found: re.Match[str], lang: str) -> bool:
         return True
     if not rest[:1].isspace():  # half-width in Chinese and Japanese
         is_between = re.search(f"[{_JAPANESE}]\\Z", before) and re.match(f"[“「]?[{_JAPANESE}]", rest)
-        return lang in RUN_ON and signs in (".", "!", "?") and bool(is_between)
+        return lang in RUN_ON and (signs == "." or not signs.strip("!?")) and bool(is_between)
     last_word = (_LAST_WORD.search(before) or [""])[0]
     next_word = (_NEXT_WORD.match(rest) or ["", ""])[1]
     is_small = next_word[:1] != next_word[:1].title()  # Georgian has small letters alone, and begins with them
