@@ -206,16 +206,11 @@ def override(table: Table, settings: Sequence[str]) -> Table:
 
 
 def settings_of(config: Any, prefix: str = "") -> dict[str, Any]:
-    """Every setting of a config and of its parts by its dotted key, e.g. `training.max_steps`, `data.corpora.1.src`."""
+    """Every setting of a config and of its parts by its dotted key, e.g. `training.max_steps`."""
     found: dict[str, Any] = {}
     for name, value in vars(config).items():
-        if dataclasses.is_dataclass(value):
-            found |= settings_of(value, f"{prefix}{name}.")
-        elif isinstance(value, tuple) and all(map(dataclasses.is_dataclass, value)):
-            for number, part in enumerate(value, 1):
-                found |= settings_of(part, f"{prefix}{name}.{number}.")
-        else:
-            found[f"{prefix}{name}"] = value
+        is_part = dataclasses.is_dataclass(value)
+        found |= settings_of(value, f"{prefix}{name}.") if is_part else {f"{prefix}{name}": value}
     return found
 
 

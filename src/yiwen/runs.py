@@ -11,6 +11,7 @@ import json
 import tomllib
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -219,7 +220,7 @@ def refuse_changes(run: Path, now: Recipe) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         table = read_toml(path)
     free = ("search.", "evaluation.", *(f"training.{name}" for name in MAY_CHANGE))
-    old, new = settings_of(parse(Recipe, table, source=str(path))), settings_of(now)
+    old, new = _settings(parse(Recipe, table, source=str(path))), _settings(now)
     differing = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
     changes = [f"{k}: {old.get(k)!r} -> {new.get(k)!r}" for k in sorted(differing) if not k.startswith(free)]
     if now.training.max_steps < (step := read_progress(last).step):
@@ -227,3 +228,11 @@ def refuse_changes(run: Path, now: Recipe) -> None:
     if changes:
         told = "\n  ".join((f"{path} was started with another recipe; a resumed run cannot change these:", *changes))
         raise ConfigError(f"{told}\nundo the changes, or {NEW_RUN}")
+
+
+def _settings(recipe: Recipe) -> dict[str, Any]:
+    """Every setting by its dotted key, those of a corpus by its number: `data.corpora.1.src`."""
+    found = settings_of(recipe)
+    for number, corpus in enumerate(found.pop("data.corpora"), 1):
+        found |= settings_of(corpus, f"data.corpora.{number}.")
+    return found
