@@ -17,7 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
 
 
 class YiwenError(Exception):
@@ -71,10 +73,10 @@ class Stopped(YiwenError):
         super().__init__(message)
         self.signum = signum
         self.is_immediate = is_immediate
-        self.exit_code = 128 + signum
+        self.exit_code: int = 128 + signum
 
 
-def expect(value: Any, kind: Any, name: str, remedy: str, *, but: Any = ()) -> Any:
+def expect(value: Value, kind: Any, name: str, remedy: str, *, but: Any = ()) -> Value:
     """Give an argument back that is of a kind (as for `isinstance`) that the function can use.
 
     >>> expect({"beam_size": 2}, int | None, "seed", "a number, or None")
@@ -99,4 +101,4 @@ def needing(what: str, *, extra: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise MissingDependencyError(f"{what}: pip install 'yiwen[{extra}]'") from error
+        raise MissingDependencyError(f"{what}: pip install 'yiwen[{extra}]' ({error})") from error

@@ -35,9 +35,9 @@ class StopFlag:
     """Of a signal that came before there was a flag: every flag is set from the start."""
 
     def __init__(self) -> None:
-        self.signum = StopFlag.early
+        self.signum: int | None = StopFlag.early
         """The signal; None until one arrives, or another thread sets it."""
-        self.since = 0.0
+        self.since: float = 0.0
 
     def __bool__(self) -> bool:
         return self.signum is not None

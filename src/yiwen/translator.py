@@ -18,7 +18,7 @@ from yiwen.engines.engine import Engine, FindsTerms
 from yiwen.engines.pool import ahead
 from yiwen.engines.select import open_engine
 from yiwen.errors import ConfigError, expect
-from yiwen.evaluation.calibration import open_calibration
+from yiwen.evaluation.calibration import Usual, open_calibration
 from yiwen.evaluation.review import Rules, review, with_spares
 from yiwen.plan import plan
 from yiwen.search.config import SearchConfig
@@ -69,13 +69,13 @@ class Translator:
         self.bundle = bundle
         self.engine = engine
         self.note = note
-        self.src_lang = bundle.info.src_lang
-        self.tgt_lang = tgt_lang or bundle.info.tgt_lang
+        self.src_lang: str = bundle.info.src_lang
+        self.tgt_lang: str = tgt_lang or bundle.info.tgt_lang
         require_language(bundle, self.tgt_lang)
-        self.limit = bundle.limit
+        self.limit: int = bundle.limit
         """Longest segment, in subwords without eos."""
         self._n_at_once = n_at_once
-        self.usual = open_calibration(bundle)
+        self.usual: Usual | None = open_calibration(bundle)
         finder = None if bundle.reader.n_symbols else finder  # symbols keep to a glossary
         self._finder = (lambda: engine) if isinstance(engine, FindsTerms) else finder
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from yiwen.encoder import Encoder
+from yiwen.errors import Stopped
+from yiwen.stop import StopFlag
+from yiwen.translator import Translator
 
 SRC = Path(__file__).parents[2] / "src" / "yiwen"
 MODULES = sorted(SRC.rglob("*.py"))
@@ -178,15 +185,42 @@ def test_unknown_public_names_are_attribute_errors(package: str) -> None:
         import_module(package).nonsense  # noqa: B018
 
 
-def test_type_checkers_are_told_of_a_misspelt_name(tmp_path: Path) -> None:
+def mypy(folder: Path, *modules: str) -> str:
+    """What it says of the program in a folder that uses the names of `yiwen` and of these modules."""
     pytest.importorskip("mypy")
+    options = ("--config-file=", "--follow-imports=skip", f"--cache-dir={folder}")
+    sources = [str(SRC / name) for name in ("__init__.py", *modules)]
+    command = [sys.executable, "-m", "mypy", *options, *sources, "program.py"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120).stdout
+
+
+def test_type_checkers_are_told_of_a_misspelt_name(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("from yiwen import Translater, Translator\n", encoding="utf-8")
-    options = ("--config-file=", "--follow-imports=skip", f"--cache-dir={tmp_path}")
-    command = [sys.executable, "-m", "mypy", *options, str(SRC / "__init__.py"), "program.py"]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert re.findall('Module "yiwen" has no attribute "[^"]*"', result.stdout) == [
+    assert re.findall('Module "yiwen" has no attribute "[^"]*"', mypy(tmp_path)) == [
         'Module "yiwen" has no attribute "Translater"'
     ]
+
+
+def untyped_attributes(cls: type) -> list[str]:
+    """Public ones that `__init__` computes and gives no type: what a checker guesses may be another one."""
+    (init,) = ast.parse(textwrap.dedent(inspect.getsource(cls.__init__))).body  # type: ignore[misc]
+    return [
+        node.targets[0].attr
+        for node in ast.walk(init)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)
+        if not isinstance(node.value, ast.Name) and not node.targets[0].attr.startswith("_")
+    ]
+
+
+@pytest.mark.parametrize("cls", [Translator, Encoder, StopFlag, Stopped])
+def test_type_checkers_are_told_what_a_public_object_holds(cls: type) -> None:
+    assert untyped_attributes(cls) == []
+
+
+def test_what_is_expected_of_an_argument_keeps_its_type(tmp_path: Path) -> None:
+    program = "from yiwen.errors import expect\nreveal_type(expect(3, int, 'n', 'a number'))\n"
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    assert 'Revealed type is "int"' in mypy(tmp_path, "errors.py")
 
 
 BLOCK = """

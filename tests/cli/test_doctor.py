@@ -61,7 +61,6 @@ def test_what_is_missing_comes_with_its_pip_line(
     assert "missing: sacrebleu, torch\n  pip install 'yiwen[train]'" in text
     assert "missing: mkdocs\n  pip install 'yiwen[docs]'" in text
     assert "missing: typer\n  pip install --force-reinstall yiwen" in text
-    assert "training  not possible: torch is missing" in text
     assert "  torch              missing" in text
 
 
@@ -73,6 +72,21 @@ def test_where_torch_is_there_the_hardware_module_says_what_training_would_use(
     text = capsys.readouterr().out
     assert "training  on cpu\n          a choice in words\n" in text
     assert "missing" not in text
+
+
+@pytest.mark.parametrize(
+    "error", [ModuleNotFoundError("No module named 'torch'"), OSError("libcudart.so.13: not found")]
+)
+def test_why_torch_cannot_be_loaded_is_said(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def describe() -> dict[str, object]:
+        raise error
+
+    monkeypatch.setattr(hardware, "describe", describe)
+    assert main(["doctor"]) == 0
+    assert f"training  not possible: {error}\n" in capsys.readouterr().out
+    assert examine()["hardware"] == {"obstacle": str(error)}
 
 
 def test_the_disk_is_that_of_the_runs_folder_even_before_it_exists(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
@@ -383,9 +384,21 @@ def test_chinese_is_printed_whatever_the_locale_says_and_half_a_character_by_its
 @pytest.mark.parametrize(("module", "is_ours"), [("torch", False), ("yiwen.analysis.inspection", True)])
 def test_a_package_that_is_missing_is_named_with_its_cure(module: str, is_ours: bool) -> None:
     done = python(f"import sys; sys.modules[{module!r}] = None\n{YIWEN}", "inspect", "x", "text")
-    cure = "error: this needs torch, which is not installed: pip install 'yiwen[train]'; `yiwen doctor` shows what"
+    cure = "error: this needs torch: pip install 'yiwen[train]' (import of torch halted; None in sys.modules); `yiwen"
     assert ("Traceback" in done.stderr, cure in done.stderr) == (is_ours, not is_ours)
     assert done.returncode == 1
+
+
+def test_a_package_that_cannot_be_loaded_is_named_with_the_reason(tmp_path: Path) -> None:
+    library = tmp_path / f"torch{EXTENSION_SUFFIXES[0]}"  # as good as one that lacks another library
+    library.touch()
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{YIWEN}"
+    done = python(program, "inspect", "x", "text")
+    assert done.returncode == 1
+    cure = f"pip install 'yiwen[train]' ({library}: file too short); `yiwen doctor` shows what else is missing"
+    assert done.stderr == f"error: this needs torch: {cure}\n"
+    done = python(program, "train", "demo-en-zh")
+    assert f"training needs torch and pyarrow: pip install 'yiwen[train]' ({library}: file too short)" in done.stderr
 
 
 def test_a_warning_tells_no_line_of_code(tmp_path: Path) -> None:

@@ -29,22 +29,22 @@ def examine() -> dict[str, Any]:
     versions, missing = _dependencies()
     runs = runs_root().absolute()
     existing = next(folder for folder in (runs, *runs.parents) if folder.is_dir())
-    machine = {
-        "cpu": hardware.processor_name(),
-        "cores": hardware.usable_cores(),
-        "memory_gib": hardware.memory_gib(),
-        "runs": str(runs),
-        "disk_free_gib": round(shutil.disk_usage(existing).free / 2**30, 1),
-    }
-    training = None
-    if versions.get("torch"):
+    try:
         facts, chosen = hardware.describe(), hardware.in_words(hardware.choose())
         training = {"device": facts["device"], "native_bf16": facts["native_bf16"], "chosen": chosen}
+    except (ImportError, OSError) as error:  # torch is missing, or a library that it needs
+        training = {"obstacle": str(error)}
     return {
         "yiwen": __version__,
         "python": platform.python_version(),
         "system": platform.platform(),
-        "machine": machine,
+        "machine": {
+            "cpu": hardware.processor_name(),
+            "cores": hardware.usable_cores(),
+            "memory_gib": hardware.memory_gib(),
+            "runs": str(runs),
+            "disk_free_gib": round(shutil.disk_usage(existing).free / 2**30, 1),
+        },
         "versions": versions,
         "missing": missing,
         "hardware": training,
@@ -81,8 +81,8 @@ def _lines(report: dict[str, Any]) -> list[str]:
         f"memory    {memory}",
         f"disk      {machine['disk_free_gib']} GiB free for {machine['runs']}",
     ]
-    if report["hardware"] is None:
-        lines.append("training  not possible: torch is missing")
+    if obstacle := report["hardware"].get("obstacle"):
+        lines.append(f"training  not possible: {obstacle}")
     else:
         lines += [f"training  on {report['hardware']['device']}", f"          {report['hardware']['chosen']}"]
     lines += ["", "packages", *(f"  {name:<18} {version or 'missing'}" for name, version in report["versions"].items())]

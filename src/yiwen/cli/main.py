@@ -128,11 +128,11 @@ def _run(arguments: Sequence[str] | None) -> int:
         return done.code if isinstance(done.code, int) else 0
     except YiwenError as error:
         return _report(error, str(error), code=error.exit_code, is_error=not isinstance(error, Stopped))
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         if error.name is None or error.name.partition(".")[0] == "yiwen":
             raise
-        cure = "pip install 'yiwen[train]'; `yiwen doctor` shows what else is missing"
-        return _report(error, f"this needs {error.name}, which is not installed: {cure}", code=1)
+        cure = f"pip install 'yiwen[train]' ({error}); `yiwen doctor` shows what else is missing"
+        return _report(error, f"this needs {error.name}: {cure}", code=1)
     except UnicodeEncodeError as error:
         if error.reason != "surrogates not allowed":
             raise

@@ -82,7 +82,7 @@ class EncoderFeatures(TransformerMixin, _TakesText):  # type: ignore[misc]
         check_is_fitted(self)
         return self._features(X)
 
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """encoder0, encoder1 ..."""
         check_is_fitted(self)
         return np.array([f"encoder{i}" for i in range(self.n_features_out_)], dtype=object)

@@ -63,9 +63,9 @@ class Encoder:
         """Join a bundle and its engine; `load` does it for a folder."""
         self.bundle = bundle
         self.engine = engine
-        self.labels = bundle.info.labels
-        self.n_layers = bundle.info.model.n_encoder_layers
-        self.limit = bundle.limit
+        self.labels: tuple[str, ...] = bundle.info.labels
+        self.n_layers: int = bundle.info.model.n_encoder_layers
+        self.limit: int = bundle.limit
         """Longest piece, in subwords without eos."""
 
     def __repr__(self) -> str:
@@ -156,8 +156,7 @@ class Encoder:
         Raises:
             CheckpointError: If the bundle is not a classifier.
         """
-        self.require("classify")
-        return self._soft_max(self._pooled(self._pieces(texts), stop=stop))
+        return self._probabilities(self._pieces(texts), stop)
 
     def classify(self, texts: Sequence[str], *, stop: StopFlag | None = None) -> list[Prediction]:
         """The likeliest label of each text.
@@ -165,9 +164,8 @@ class Encoder:
         Raises:
             CheckpointError: If the bundle is not a classifier.
         """
-        self.require("classify")
         pieces = self._pieces(texts)
-        rows = self._soft_max(self._pooled(pieces, stop=stop))
+        rows = self._probabilities(pieces, stop)
         return [
             Prediction(label=self.labels[best], probability=row[best], probabilities=tuple(row), flags=_flags(parts))
             for row, best, parts in zip(rows.tolist(), rows.argmax(axis=1).tolist(), pieces, strict=True)
@@ -269,15 +267,17 @@ class Encoder:
     def _logits(self, vectors: Array) -> Array:
         return vectors @ self.engine.head["weight"].T + self.engine.head["bias"]
 
-    def _soft_max(self, vectors: Array) -> Array:
-        logits = self._logits(vectors)
+    def _probabilities(self, pieces: list[list[list[int]]], stop: StopFlag | None) -> Array:
+        """Soft-max of a classifier's logits for texts in pieces, (N, K)."""
+        self.require("classify")
+        logits = self._logits(self._pooled(pieces, stop=stop))
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return cast("Array", powers / powers.sum(axis=1, keepdims=True))
 
 
 def _counts(flags: Counter[str] | None) -> Counter[str]:
     """Where to count what texts are flagged with: in nothing that lasts, if nobody asks."""
-    return cast("Counter[str]", expect(Counter() if flags is None else flags, Counter, "flags", "a Counter, or None"))
+    return expect(Counter() if flags is None else flags, Counter, "flags", "a Counter, or None")
 
 
 def _flags(parts: list[list[int]]) -> tuple[str, ...]:

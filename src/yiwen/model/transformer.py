@@ -46,7 +46,7 @@ class Transformer(nn.Module):
             ConfigError: If all embeddings are tied but the vocabularies differ in size, or config is of another kind.
         """
         super().__init__()
-        self.config = expect(config, ModelConfig, "config", "a yiwen.model.config.ModelConfig")
+        self.config: ModelConfig = expect(config, ModelConfig, "config", "a yiwen.model.config.ModelConfig")
         if config.tied_embeddings == "all" and src_vocab_size != tgt_vocab_size:
             raise ConfigError(
                 f"tied_embeddings='all' needs one vocabulary, but source has {src_vocab_size} entries and target "
