@@ -82,7 +82,7 @@ def n_words(text: str) -> int:
 def _repeats(text: str, *, is_strict: bool) -> int:
     """How many times in a row the text says what it repeats most; 1 where it repeats nothing worth mentioning."""
     words = _WORD.findall(text.lower())
-    between = _WORD.split(text.lower())
+    between: list[str] = []  # what stands before, between and behind the words, once it is asked for
     last: dict[tuple[str, str], int] = {}
     distances = {1}
     for place, pair in enumerate(pairwise(words)):
@@ -95,6 +95,7 @@ def _repeats(text: str, *, is_strict: bool) -> int:
             run = run + 1 if word == later else 0
             times = run // size + 1
             if times > most:
+                between = between or _WORD.split(text.lower())
                 marks = between[place - size : place + size + 1 : size]
                 if not is_strict or times >= _least(words[place : place + size], *marks):
                     most = times
