@@ -23,7 +23,9 @@ import datetime
 import hashlib
 import json
 import os
+import shlex
 import statistics
+import sys
 import tempfile
 import time
 import types
@@ -347,7 +349,9 @@ def main() -> None:
             lines = table_lines(result["cells"])
     result |= {"benchmark": "encoder", "part": options.part, "date": f"{datetime.date.today():%Y-%m-%d}"}
     result["machine"] = {**hardware.describe(), "yiwen": yiwen.__version__}
-    report = "\n".join(["# Encoder", "", machine_lines(result["machine"], options.threads), "", *lines, ""])
+    command = shlex.join(["python", "benchmarks/encoder.py", *sys.argv[1:]])
+    head = [f"# Encoder, {result['date']}", "", f"`{command}`", "", machine_lines(result["machine"], options.threads)]
+    report = "\n".join([*head, "", *lines, ""])
     publish(result, report, folder=options.output, stem=f"encoder-{result['date']}-{options.part}")
 
 
