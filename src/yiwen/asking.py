@@ -101,8 +101,8 @@ def forced_ids(
             n_lines = text.count("\n") + 1
             raise ConfigError(f"the prefix {prefix!r} belongs to a text of {n_lines} lines; use one line")
         if len(ids) > room:
-            remedy = f"the model has positions for {room}; shorten it"
-            raise ConfigError(f"the prefix {prefix[:40]!r} has {len(ids)} subwords, {remedy}")
+            rule = f"the model has positions for {room}; shorten it"
+            raise ConfigError(f"the prefix {prefix[:40]!r} has {len(ids)} subwords, {rule}")
         n_asked = sum(bool(stretch.ids) for stretch in stretches)
         forced += [[] if number else ids for number in range(n_asked)]
     return forced

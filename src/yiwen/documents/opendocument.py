@@ -61,7 +61,7 @@ def _with_paragraphs(pieces: Sequence[Piece], depth: int) -> Iterator[Part]:
             yield source_of(inside)
 
 
-def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | Part]:
+def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | str]:
     """Tokens of running text, each in spans of its own. What ends a text comes as it is written."""
     wraps: list[Wrap] = [("", "")]  # what is around each text: spans, and a link in one, which may hold none in slides
     for inner in elements(pieces, lambda piece: piece.kind == "open" and piece.name not in _AROUND):

@@ -31,7 +31,7 @@ PLACEHOLDER: Final = re.compile(
     r"|⟦\d⟧|</?[A-Za-z][^<>]*>|&(?:[a-zA-Z]{2,8}|#\d{1,7});|(?<!\d)%L?[1n](?![A-Za-z\d$]|[.,]\d)"
     r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#\d]*(?:\.\d+)?(?:(?<!\d\s%)(?:hh?|ll?|[Lqjzt]))?[sdifxXeEgGcru@](?![A-Za-z])"
 )
-"""Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses; no 6 %zu."""
+"""Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses. Not 6 %zu."""
 _MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
 _WORD: Final = re.compile(
     rf"[{UNSPACED_LETTERS}][{MARKS}]*|[^\W_{UNSPACED_LETTERS}]+(?:[{SPACED_MARKS}]+[^\W_{UNSPACED_LETTERS}]*)*"
