@@ -68,11 +68,28 @@ def test_a_folder_that_is_no_run_is_named(load: Any, tmp_path: Path, monkeypatch
         load("time_to_bleu").main()
 
 
-def test_a_published_result_is_two_files_and_a_last_line(load: Any, tmp_path: Path, capsys: Any) -> None:
+def test_a_published_result_is_two_files_and_a_last_line_and_names_its_command(
+    load: Any, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YIWEN_DATA", "/texts")
+    monkeypatch.setattr(sys, "argv", ["/a/clone/benchmarks/speed.py", "--src", "/texts/a.en", "--output"])
     load("sides.report").publish({"ratio": 2.0, "text": "译文"}, "# Report\n", folder=tmp_path / "new", stem="x")
-    assert json.loads(capsys.readouterr().out.rstrip("\n").split("\n")[-1]) == {"ratio": 2.0, "text": "译文"}
-    assert json.loads((tmp_path / "new" / "x.json").read_text(encoding="utf-8"))["ratio"] == 2.0
+    command = "python benchmarks/speed.py --src $YIWEN_DATA/a.en --output"
+    published = {"command": command, "ratio": 2.0, "text": "译文"}
+    assert json.loads(capsys.readouterr().out.rstrip("\n").split("\n")[-1]) == published
+    assert json.loads((tmp_path / "new" / "x.json").read_text(encoding="utf-8")) == published
     assert (tmp_path / "new" / "x.md").read_text(encoding="utf-8") == "# Report\n"
+
+
+def test_lines_that_the_rules_change_or_take_for_another_language_are_counted(load: Any, tmp_path: Path) -> None:
+    odd_input = load("odd_input")
+    english = "The two men are looking at the dog that runs over the green grass."
+    (tmp_path / "a.de").write_text(f"Zwei Hunde laufen durch den Schnee.\n{english}\n", encoding="utf-8")
+    (tmp_path / "a.en").write_text(f"{english}\n\n", encoding="utf-8")
+    found = odd_input.clean_table([tmp_path / "a.de", tmp_path / "a.en"])
+    assert found == {"languages": ["de", "en"], "n_lines": 3, "taken": [["de", "en", english]]}
+    (tmp_path / "a.zh").write_text("你好，世界。\n你好,世界。\n", encoding="utf-8")
+    assert odd_input.reference_table([tmp_path / "a.zh"]) == {tmp_path.name: [2, 1]}
 
 
 def test_a_spread_is_median_least_and_greatest(load: Any) -> None:
