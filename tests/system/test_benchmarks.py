@@ -408,11 +408,16 @@ def test_odd_writing_changes_marks_and_nothing_else(load: Any) -> None:
 def test_odd_input_is_reported_for_every_pair_of_languages(load: Any, chinese: dict[str, int]) -> None:
     terms = {"n_lines": 2, "n_held": 2, "bleu_free": 1.0, "bleu_bound": 2.0}
     writing = {"usual": {"as_it_stands": 3.0, "by_rules": 4.0}}
-    text = load("odd_input").report(
-        {"date": "2026-01-01", "model": "m", "n_lines": 2, "writing": writing, "terms": terms, "chinese": chinese}
-    )
+    counted = {"chinese": chinese, "references": {"news": [200, 7]} if chinese else {}}
+    counted["clean"] = {"languages": ["de", "en"], "n_lines": 3000 if chinese else 0, "taken": []}
+    machine = {"processor": "p", "cores": 2, "memory_gib": 1, "system": "s", "torch": "t", "python": "3", "yiwen": "0"}
+    measured = {"date": "2026-01-01", "model": "m", "n_lines": 2, "threads": 1, "hardware": machine}
+    text = load("odd_input").report({**measured, "writing": writing, "terms": terms, **counted})
     assert "| usual | 3.0 | 4.0 |" in text
+    assert "- machine: p, 1 of 2 cores" in text
     assert ("Of 5,000 translations 7 break" in text) == bool(chinese)
+    assert ("news: the rules change 3.5% of 200 references." in text) == bool(chinese)
+    assert ("Of 3,000 clean lines (de, en) 0 are taken for another" in text) == bool(chinese)
 
 
 def test_breaches_are_counted_before_and_after_the_rules(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
