@@ -81,6 +81,17 @@ def test_a_published_result_is_two_files_and_a_last_line_and_names_its_command(
     assert (tmp_path / "new" / "x.md").read_text(encoding="utf-8") == "# Report\n"
 
 
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "benchmarks" / "results").glob("*-20*.json")), ids=lambda path: path.stem
+)
+def test_every_result_says_when_and_with_what_it_was_measured(path: Path) -> None:
+    result = json.loads(path.read_text(encoding="utf-8"))
+    hardware = result.get("hardware") or result.get("machine") or {}
+    assert result["date"] in path.name
+    assert {"processor", "system", "torch", "python", "yiwen"} <= set(hardware.get("machine", hardware))
+    assert path.with_suffix(".md").is_file(), "for people"
+
+
 def test_lines_that_the_rules_change_or_take_for_another_language_are_counted(load: Any, tmp_path: Path) -> None:
     odd_input = load("odd_input")
     english = "The two men are looking at the dog that runs over the green grass."
