@@ -23,9 +23,7 @@ import datetime
 import hashlib
 import json
 import os
-import shlex
 import statistics
-import sys
 import tempfile
 import time
 import types
@@ -39,7 +37,7 @@ import torch
 
 import yiwen
 from sides.encoders import Array, bag_of_words, labelled, marian_encoder, marian_features
-from sides.report import RESULTS, machine_lines, publish
+from sides.report import RESULTS, command, machine_lines, publish
 from yiwen import hardware
 from yiwen.bundle import open_bundle
 from yiwen.config import to_toml
@@ -349,8 +347,7 @@ def main() -> None:
             lines = table_lines(result["cells"])
     result |= {"benchmark": "encoder", "part": options.part, "date": f"{datetime.date.today():%Y-%m-%d}"}
     result["machine"] = {**hardware.describe(), "yiwen": yiwen.__version__}
-    command = shlex.join(["python", "benchmarks/encoder.py", *sys.argv[1:]])
-    head = [f"# Encoder, {result['date']}", "", f"`{command}`", "", machine_lines(result["machine"], options.threads)]
+    head = [f"# Encoder, {result['date']}", "", f"`{command()}`", "", machine_lines(result["machine"], options.threads)]
     report = "\n".join([*head, "", *lines, ""])
     publish(result, report, folder=options.output, stem=f"encoder-{result['date']}-{options.part}")
 

@@ -1,16 +1,18 @@
-"""What the rules around a model are worth: sources oddly written, Chinese well set, terms of a glossary.
+r"""What the rules around a model are worth: sources oddly written, Chinese well set, terms of a glossary.
 
     python benchmarks/odd_input.py --model runs/multi30k-en-de --src val.en --ref val.de
-    python benchmarks/odd_input.py --model runs/en-zh --src dev.en --ref dev.zh --texts */dev.en
+    python benchmarks/odd_input.py --model runs/en-zh --src dev.en --ref dev.zh --texts */dev.en \
+        --references */dev.zh --clean val.en val.de val.fr
     python benchmarks/odd_input.py --quick    # ends within two minutes: a model trained for seconds, meaningless scores
 
 Writing: BLEU without case of the same text in usual case, in capitals, in Title Case and in rANdoM cASe, without marks
 and (Chinese) with half-width ones, read by the model as it stands and by the rules. Chinese: how many translations of
 --texts (greedy) break the rules of setting Chinese, as the model writes them and as they come out; where quotes of
-the source have no partners, those of its translation may have none. Terms: of each line the word of the reference that
-the free translation lacks and that the model's attention links best to one word of the source; BLEU of these lines with
-and without such a glossary. Greedy for writing, a beam of 4 for terms, the torch engine. Prints one JSON object as its
-last line.
+the source have no partners, those of its translation may have none; and how many of people's lines in --references the
+rules change. Clean: lines of --clean (a file's suffix is its language) that would be left untranslated, taken for the
+language of another of these files. Terms: of each line the word of the reference that the free translation lacks and
+that the model's attention links best to one word of the source; BLEU of these lines with and without such a glossary.
+Greedy for writing, a beam of 4 for terms, the torch engine. Prints one JSON object as its last line.
 """
 
 from __future__ import annotations
@@ -20,19 +22,22 @@ import datetime
 import random
 import re
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import yiwen
 from sides.materials import demo_model, lines_of
-from sides.report import RESULTS, publish
+from sides.report import RESULTS, command, machine_lines, publish
+from yiwen import hardware
 from yiwen.evaluation.metrics import evaluate
 from yiwen.search.config import SearchConfig
-from yiwen.text.chinese import is_paired, violations
+from yiwen.text.chinese import is_paired, typeset, violations
 from yiwen.text.glossary import Glossary
+from yiwen.text.langid import is_in
 from yiwen.text.languages import CHINESE, base
 from yiwen.text.normalise import normalise
+from yiwen.text.protect import masked
 from yiwen.translator import Translator
 
 FEWEST_LETTERS = 4
@@ -82,6 +87,30 @@ def chinese_table(translator: Translator, texts: list[str]) -> dict[str, int]:
     return {"n_lines": len(texts), "as_it_stands": n_broken(written), "by_rules": n_broken(found)}
 
 
+def reference_table(paths: list[Path]) -> dict[str, list[int]]:
+    """Of each set of Chinese references: how many lines, and how many of them the rules of setting Chinese change."""
+    table = {}
+    for path in paths:
+        lines = [normalise(line) for line in lines_of(path) if line.strip()]
+        table[path.parent.name] = [len(lines), sum(typeset(line) != line for line in lines)]
+    return table
+
+
+def clean_table(paths: list[Path]) -> dict[str, Any]:
+    """Lines of all files, and those that are taken for the language of another file."""
+    n_lines, taken = 0, []
+    languages = {path.suffix[1:] for path in paths}
+    for path in paths:
+        lang = path.suffix[1:]
+        for line in filter(str.strip, lines_of(path)):
+            prose, _ = masked(normalise(line))
+            n_lines += 1
+            taken += [
+                [lang, other, line] for other in sorted(languages - {lang}) if is_in(prose, other, rather_than=lang)
+            ]
+    return {"languages": sorted(languages), "n_lines": n_lines, "taken": taken}
+
+
 def writing_table(translator: Translator, src: list[str], ref: list[str]) -> dict[str, dict[str, float]]:
     """BLEU by the way of writing, as it stands and by the rules."""
     table = {}
@@ -115,23 +144,20 @@ def chosen_terms(translator: Translator, src: list[str], ref: list[str], free: l
 
 
 def term_table(translator: Translator, src: list[str], ref: list[str]) -> dict[str, Any]:
-    """Terms held, BLEU and seconds, with and without a glossary of one term a line."""
+    """Terms held and BLEU, with and without a glossary of one term a line."""
     search = SearchConfig(beam_size=4)
     free = [str(each) for each in translator.translate(src, search=search, checks=False)]
     terms = chosen_terms(translator, src, ref, free)
-    began = time.perf_counter()
     bound = [
         translator.translate([src[line]], search=search, glossary=Glossary(dict([term])), checks=False)[0]
         for line, term in terms.items()
     ]
-    seconds = time.perf_counter() - began
     references = [ref[line] for line in terms]
     return {
         "n_lines": len(terms),
         "n_held": sum("glossary" not in each.flags for each in bound),
         "bleu_free": bleu(translator, [free[line] for line in terms], references) if terms else None,
         "bleu_bound": bleu(translator, [str(each) for each in bound], references) if terms else None,
-        "seconds_a_line": round(seconds / max(1, len(terms)), 3),
     }
 
 
@@ -146,8 +172,14 @@ def report(result: dict[str, Any]) -> str:
             f"\nOf {chinese['n_lines']:,} translations {chinese['as_it_stands']:,} break a rule of setting Chinese as "
             f"the model writes them, {chinese['by_rules']:,} as they come out.\n"
         )
+    for name, (n_lines, n_changed) in result["references"].items():
+        counted += f"\n{name}: the rules change {n_changed / n_lines:.1%} of {n_lines:,} references.\n"
+    if (clean := result["clean"])["n_lines"]:
+        counted += f"\nOf {clean['n_lines']:,} clean lines ({', '.join(clean['languages'])}) "
+        counted += f"{len(clean['taken'])} are taken for another of these languages.\n"
     return (
-        f"# Odd input, {result['date']}\n\n{result['model']}, {result['n_lines']} lines.\n\n"
+        f"# Odd input, {result['date']}\n\n`{command()}`\n\n{machine_lines(result['hardware'], result['threads'])}\n\n"
+        f"{result['model']}, {result['n_lines']} lines.\n\n"
         f"| writing | BLEU as it stands | by the rules |\n|---|---:|---:|\n{rows}\n\n"
         f"{terms['n_held']} of {terms['n_lines']} terms held; BLEU of these lines {terms['bleu_free']} without and "
         f"{terms['bleu_bound']} with the glossary.\n{counted}"
@@ -163,6 +195,8 @@ def main() -> None:
     parser.add_argument(
         "--texts", type=Path, nargs="+", default=[], help="for a model that writes Chinese: to count in"
     )
+    parser.add_argument("--references", type=Path, nargs="+", default=[], help="Chinese that people wrote: to count in")
+    parser.add_argument("--clean", type=Path, nargs="+", default=[], help="files NAME.LANGUAGE: to count in")
     parser.add_argument("--lines", type=int, default=400)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--output", type=Path, nargs="?", const=RESULTS)
@@ -186,7 +220,11 @@ def main() -> None:
             "n_lines": len(sides[0]),
             "writing": writing_table(translator, *sides),
             "chinese": chinese_table(translator, texts) if base(info.tgt_lang) in CHINESE else {},
+            "references": reference_table(options.references),
+            "clean": clean_table(options.clean),
             "terms": term_table(translator, *sides),
+            "threads": hardware.default_threads(),
+            "hardware": {**hardware.describe(), "yiwen": yiwen.__version__},
         }
     publish(
         result,

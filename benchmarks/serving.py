@@ -33,7 +33,7 @@ from typing import Any
 import yiwen
 from sides.libretranslate import libretranslate
 from sides.materials import demo_model, exported, test_text
-from sides.report import RESULTS, in_fresh_process, machine_lines, publish, shown, spread
+from sides.report import RESULTS, command, in_fresh_process, machine_lines, publish, shown, spread
 from yiwen import hardware
 from yiwen.bundle import Bundle, find_bundle, open_bundle
 
@@ -139,6 +139,8 @@ def as_markdown(result: dict[str, Any]) -> str:
     rival = result.get("against_libretranslate")
     notes = f"\n- {CALLERS[-1]} callers, rate against LibreTranslate's: {shown(rival)}" if rival else ""
     return f"""# The service, {result["date"]}
+
+`{command()}`
 
 - model {result["model"]}, int8, beam {result["beam"]}; text: {result["text"]}; {result["rounds"]} windows each
 {machine_lines(result["hardware"], result["threads"])}, CTranslate2 {result["hardware"]["ctranslate2"]}

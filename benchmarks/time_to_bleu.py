@@ -26,7 +26,7 @@ from typing import Any
 from rich.console import Console
 
 import yiwen
-from sides.report import RESULTS, machine_lines, publish
+from sides.report import RESULTS, command, machine_lines, publish
 from yiwen.data.demo import write_demo
 from yiwen.measure import measure
 from yiwen.recipe import load_recipe
@@ -120,6 +120,8 @@ def as_markdown(result: dict[str, Any]) -> str:
         lines.append(f"- **BLEU {test['bleu']:.2f} on {test['set']}**: the final model, beam 5, {test['engine']}")
         lines.append(f"- {result['minutes_in_all']:.1f} minutes with start-up, validation and checkpoints")
     return f"""# Time to BLEU: {result["run"]}, {result["date"]}
+
+`{command()}`
 
 {machine_lines(machine, chosen["threads"])}
 {chr(10).join(lines)}

@@ -31,7 +31,7 @@ from typing import Any
 
 import yiwen
 from sides.materials import Row, Text, demo_model, lines_of, rows_of, test_text
-from sides.report import RESULTS, in_fresh_process, machine_lines, publish, shown, spread
+from sides.report import RESULTS, command, in_fresh_process, machine_lines, publish, shown, spread
 from yiwen import hardware
 from yiwen.bundle import Bundle, find_bundle, open_bundle
 from yiwen.evaluation.metrics import quick_score
@@ -193,6 +193,8 @@ def as_markdown(result: dict[str, Any]) -> str:
     if any("Hugging Face" in entry["engine"] for entry in result["table"]):
         notes.append("- Hugging Face: random weights of the same shape, all translations forced to our mean length")
     return f"""# Translation speed, {result["date"]}
+
+`{command()}`
 
 - model {result["model"]}{f"; student {result['student']}" if result["student"] else ""}
 - text: {result["text"]}, {result["lines"]:,} lines; {result["lines_alone"]} of them alone; {result["rounds"]} windows \

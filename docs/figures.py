@@ -67,6 +67,7 @@ CHINESE = {
     "student / teacher, beam 5": "学生 / 教师，束宽 5",
     "validation BLEU by minutes of training": "验证集 BLEU 与训练分钟数",
     "measured on": "测量日期",
+    "versions": "版本",
     "recipe": "配方",
     "test set": "测试集",
     "BLEU, cased": "BLEU（区分大小写）",
@@ -160,13 +161,15 @@ def training(results: list[Result], say: Say) -> str:
             rows.append([*cells, result["hardware"]["processor"], result["date"]])
             bars.append((f"{result['model']}, {result['threads']}: {name}", rate, is_ours))
     header = ["model", "threads", "side", "target tokens/s", "share of the peak", "peak MiB", "ours is faster by"]
-    return f"{bar_chart(bars, say('target tokens/s'))}\n{table([*header, 'processor', 'measured on'], rows, say)}"
+    rates = table([*header, "processor", "measured on"], rows, say)
+    return f"{bar_chart(bars, say('target tokens/s'))}\n{rates}\n{versions(kept, say)}"
 
 
 def on_gpu(results: list[Result], say: Say) -> str:
     """Rates of two kinds of attention on a GPU, and where its time goes."""
     rates, times = [], []
-    for result in newest(results, lambda r: (r["model"], r["tgt_tokens_an_update"])):
+    kept = newest(results, lambda r: (r["model"], r["tgt_tokens_an_update"]))
+    for result in kept:
         size = f"{result['tgt_tokens_an_update']:,}"
         for side, rate in result["tokens_per_s"].items():
             share, ratio = result["share_of_peak"][side], result["ratios"].get(side)
@@ -178,7 +181,9 @@ def on_gpu(results: list[Result], say: Say) -> str:
     header = ["model", "target tokens an update", "attention", "target tokens/s", "share of the peak"]
     header += ["packed is faster by", "peak MiB", "device", "measured on"]
     kinds = [f"{say('ms')}: {say(kind)}" for kind in next(iter(results[0]["milliseconds_by_kind"].values()))]
-    return f"{table(header, rates, say)}\n{table(['model', 'attention', *kinds], times, say)}"
+    return "\n".join(
+        [table(header, rates, say), table(["model", "attention", *kinds], times, say), versions(kept, say)]
+    )
 
 
 def translation(results: list[Result], say: Say) -> str:
@@ -225,15 +230,16 @@ def time_to_bleu(results: list[Result], say: Say) -> str:
         goals = [say("not reached") if goal is None else f"{goal:.1f}" for goal in result["minutes_to"].values()]
         test = f"{result['test']['bleu']:.2f}" if "test" in result else ""
         chosen = result["hardware"]["chosen"]
-        rows.append([result["run"], trained_on(result), chosen["threads"], *goals, test, result["date"]])
+        processor = result["hardware"]["machine"]["processor"]
+        rows.append([result["run"], trained_on(result), processor, chosen["threads"], *goals, test, result["date"]])
     lines = {
         f"{result['run']}, {trained_on(result)}": [(p["minutes"], p["valid_bleu"]) for p in result["points"]]
         for result in kept
     }
     goals = [f"{say('minutes to validation BLEU')} {goal}" for goal in (kept[0]["minutes_to"] if kept else ())]
-    header = ["run", "device", "threads", *goals, "final model, test set", "measured on"]
+    header = ["run", "device", "processor", "threads", *goals, "final model, test set", "measured on"]
     chart = line_chart(lines, say("validation BLEU by minutes of training"))
-    return f"{chart}\n{table(header, rows, say)}"
+    return f"{chart}\n{table(header, rows, say)}\n{versions(kept, say)}"
 
 
 def trained_on(result: Result) -> str:
@@ -296,6 +302,7 @@ def scores(results: list[Result], say: Say) -> str:
         [
             table(header, rows, say),
             say("Signatures of cased BLEU: {}.").format(", ".join(f"`{each}`" for each in signatures)) + "\n",
+            versions(ours, say),
             f"```bash\n{commands}\n```\n",
             table([*beside, "read or recalled", "where"], published, say),
         ]
@@ -346,6 +353,13 @@ def measured_on(result: Result) -> str:
     machine = result["hardware"]
     versions = ", ".join(f"{name} {machine[name]}" for name in ("yiwen", "torch", "ctranslate2") if name in machine)
     return f"{machine['processor']}; {versions}; {result['date']}"
+
+
+def versions(results: list[Result], say: Say) -> str:
+    """The versions that a table's results were measured with."""
+    machines = [result["hardware"].get("machine", result["hardware"]) for result in results]
+    found = {f"{name} {machine[name]}" for machine in machines for name in ("yiwen", "torch") if name in machine}
+    return f"{say('versions')}: {', '.join(sorted(found))}\n"
 
 
 def percent(share: float, digits: int = 0) -> str:

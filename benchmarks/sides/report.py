@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -44,8 +45,16 @@ def machine_lines(machine: dict[str, Any], threads: int, *, note: str = "") -> s
 - versions: yiwen {machine["yiwen"]}, torch {machine["torch"]}, Python {machine["python"]}"""
 
 
+def command() -> str:
+    """What was called; the folder of the text by the name of its variable."""
+    called = shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    data = os.environ.get("YIWEN_DATA")
+    return called.replace(data, "$YIWEN_DATA") if data else called
+
+
 def publish(result: dict[str, Any], report: str, *, folder: Path | None, stem: str) -> None:
     """Show the report, write it with its figures where asked to, and print the figures as the last line."""
+    result = {"command": command(), **result}
     print(f"\n{report}")
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -211,7 +211,7 @@ def keep_memory() -> bool:
     """Tell glibc to keep freed memory; True where that worked.
 
     Big temporaries are otherwise given back to the kernel after every step and faulted in again page by page at
-    the next, which costs up to 40 % of the time.
+    the next, which costs time.
     """
     # -1 is the largest size_t: never trim. The parameter is a C int, so that 8 GiB would arrive as 0.
     # One arena for all threads: each of their own would be kept, too.

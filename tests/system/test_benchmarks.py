@@ -68,11 +68,39 @@ def test_a_folder_that_is_no_run_is_named(load: Any, tmp_path: Path, monkeypatch
         load("time_to_bleu").main()
 
 
-def test_a_published_result_is_two_files_and_a_last_line(load: Any, tmp_path: Path, capsys: Any) -> None:
+def test_a_published_result_is_two_files_and_a_last_line_and_names_its_command(
+    load: Any, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YIWEN_DATA", "/texts")
+    monkeypatch.setattr(sys, "argv", ["/a/clone/benchmarks/speed.py", "--src", "/texts/a.en", "--output"])
     load("sides.report").publish({"ratio": 2.0, "text": "译文"}, "# Report\n", folder=tmp_path / "new", stem="x")
-    assert json.loads(capsys.readouterr().out.rstrip("\n").split("\n")[-1]) == {"ratio": 2.0, "text": "译文"}
-    assert json.loads((tmp_path / "new" / "x.json").read_text(encoding="utf-8"))["ratio"] == 2.0
+    command = "python benchmarks/speed.py --src $YIWEN_DATA/a.en --output"
+    published = {"command": command, "ratio": 2.0, "text": "译文"}
+    assert json.loads(capsys.readouterr().out.rstrip("\n").split("\n")[-1]) == published
+    assert json.loads((tmp_path / "new" / "x.json").read_text(encoding="utf-8")) == published
     assert (tmp_path / "new" / "x.md").read_text(encoding="utf-8") == "# Report\n"
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "benchmarks" / "results").glob("*-20*.json")), ids=lambda path: path.stem
+)
+def test_every_result_says_when_and_with_what_it_was_measured(path: Path) -> None:
+    result = json.loads(path.read_text(encoding="utf-8"))
+    hardware = result.get("hardware") or result.get("machine") or {}
+    assert result["date"] in path.name
+    assert {"processor", "system", "torch", "python", "yiwen"} <= set(hardware.get("machine", hardware))
+    assert path.with_suffix(".md").is_file(), "for people"
+
+
+def test_lines_that_the_rules_change_or_take_for_another_language_are_counted(load: Any, tmp_path: Path) -> None:
+    odd_input = load("odd_input")
+    english = "The two men are looking at the dog that runs over the green grass."
+    (tmp_path / "a.de").write_text(f"Zwei Hunde laufen durch den Schnee.\n{english}\n", encoding="utf-8")
+    (tmp_path / "a.en").write_text(f"{english}\n\n", encoding="utf-8")
+    found = odd_input.clean_table([tmp_path / "a.de", tmp_path / "a.en"])
+    assert found == {"languages": ["de", "en"], "n_lines": 3, "taken": [["de", "en", english]]}
+    (tmp_path / "a.zh").write_text("你好，世界。\n你好,世界。\n", encoding="utf-8")
+    assert odd_input.reference_table([tmp_path / "a.zh"]) == {tmp_path.name: [2, 1]}
 
 
 def test_a_spread_is_median_least_and_greatest(load: Any) -> None:
@@ -391,11 +419,16 @@ def test_odd_writing_changes_marks_and_nothing_else(load: Any) -> None:
 def test_odd_input_is_reported_for_every_pair_of_languages(load: Any, chinese: dict[str, int]) -> None:
     terms = {"n_lines": 2, "n_held": 2, "bleu_free": 1.0, "bleu_bound": 2.0}
     writing = {"usual": {"as_it_stands": 3.0, "by_rules": 4.0}}
-    text = load("odd_input").report(
-        {"date": "2026-01-01", "model": "m", "n_lines": 2, "writing": writing, "terms": terms, "chinese": chinese}
-    )
+    counted = {"chinese": chinese, "references": {"news": [200, 7]} if chinese else {}}
+    counted["clean"] = {"languages": ["de", "en"], "n_lines": 3000 if chinese else 0, "taken": []}
+    machine = {"processor": "p", "cores": 2, "memory_gib": 1, "system": "s", "torch": "t", "python": "3", "yiwen": "0"}
+    measured = {"date": "2026-01-01", "model": "m", "n_lines": 2, "threads": 1, "hardware": machine}
+    text = load("odd_input").report({**measured, "writing": writing, "terms": terms, **counted})
     assert "| usual | 3.0 | 4.0 |" in text
+    assert "- machine: p, 1 of 2 cores" in text
     assert ("Of 5,000 translations 7 break" in text) == bool(chinese)
+    assert ("news: the rules change 3.5% of 200 references." in text) == bool(chinese)
+    assert ("Of 3,000 clean lines (de, en) 0 are taken for another" in text) == bool(chinese)
 
 
 def test_breaches_are_counted_before_and_after_the_rules(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:

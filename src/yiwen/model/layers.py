@@ -24,7 +24,7 @@ def softmax(scores: Tensor, *, scale: float = 1.0, bias: Tensor | None = None) -
         scale: What they are multiplied by.
         bias: Added after scaling; broadcast to scores.
     """
-    wide = scores.float() * scale  # in bf16 the gradient alone would take fifteen times as long on a CPU
+    wide = scores.float() * scale  # in bf16 the gradient alone takes 1.8 ms for 0.1 on a CPU (docs/log.md)
     if bias is not None:
         wide = wide + bias
     width = wide.size(-1)

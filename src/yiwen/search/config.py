@@ -78,7 +78,7 @@ class SearchConfig:
     def changed(self, **settings: Any) -> SearchConfig:
         """A copy with the settings that are not None; what is left out stays.
 
-        Kept: every request to a service asks for the same few, and to make one anew takes 20 microseconds.
+        Kept: every request to a service asks for the same few, and a new one is checked all over.
 
         Raises:
             ConfigError: If a setting is wrong, or would do nothing: a beam for samples, an exponent for no penalty.
