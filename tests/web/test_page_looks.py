@@ -134,6 +134,27 @@ def test_a_number_and_its_unit_stand_in_one_line(web: Web, service: FakeService)
     assert str(said.evaluate("(node) => node.textContent")).endswith("40\u00a0%")
 
 
+@pytest.mark.parametrize(
+    ("language", "words"), [("en-US", "The translation appears here"), ("zh-CN", "译文显示在这里")]
+)
+def test_an_empty_translation_says_what_it_is_for(language: str, words: str, web: Web, service: FakeService) -> None:
+    page = web.open(service.url, locale=language)
+    assert words in style(page, "#output", "content", "::before")
+    page.fill("#source", "你好。" if language == "zh-CN" else "Hello.")
+    expect(page.locator("#output")).not_to_be_empty()
+    assert style(page, "#output", "content", "::before") == "none"
+    page.click("#clear")
+    assert words in style(page, "#output", "content", "::before")
+
+
+def test_remarks_are_marked_by_a_wavy_line_and_choices_by_dots(page: Page) -> None:
+    page.fill("#source", "We will be there by 9:45.")
+    expect(page.locator("#output .flagged")).to_have_css("text-decoration-style", "wavy")
+    page.click("#output .flagged")
+    page.click(".choice >> nth=1")
+    expect(page.locator("#output .edited")).to_have_css("text-decoration-style", "dotted")
+
+
 def test_each_box_is_in_the_language_of_its_text(page: Page) -> None:
     both = "nodes => nodes.map((node) => node.getAttribute('lang'))"
     page.fill("#source", "The river is quiet this morning.")
