@@ -54,12 +54,22 @@ def test_in_forced_colours_everything_that_is_only_a_colour_is_there(web: Web, s
     assert cells[0] != cells[1]
     assert "gradient" in style(page, "#confidence", "background-image", "::before")
     assert "gradient" in style(page, "#from", "background-image")
-    for chosen in (".tabs [aria-selected=true]", ".head[aria-pressed=true]"):
+    for chosen in (".tabs [aria-selected=true]", ".head[aria-pressed=true]", ".pick"):
         assert style(page, chosen, "outline-style") == "solid"
     service.progress = [0.4]
     page.click("#tab-documents")
     page.set_input_files("#file", files=[DOCUMENT])
     expect(page.locator("progress")).to_have_css("forced-color-adjust", "none")
+
+
+def test_on_paper_everything_that_is_only_a_colour_is_there(page: Page) -> None:
+    page.fill("#source", "The river is quiet this morning.")
+    page.click("#output .sentence")
+    page.click("summary:has-text('Where the model looked')")
+    page.locator(".heat").wait_for()
+    page.emulate_media(media="print")
+    assert style(page, ".heat tbody td", "print-color-adjust") == "exact"
+    assert style(page, "#sentence-confidence", "print-color-adjust", "::before") == "exact"
 
 
 @pytest.mark.parametrize("width", [390, 1280])
