@@ -124,6 +124,18 @@ def test_the_words_beside_the_weights_of_a_long_sentence_stay_in_sight(web: Web,
     assert column["y"] == pytest.approx(shown["y"], abs=6)
 
 
+def test_no_field_is_so_small_that_a_phone_zooms_in_to_it(web: Web, service: FakeService) -> None:
+    page = web.open(service.url, viewport={"width": 390, "height": 800})
+    page.fill("#source", "Two herons.")
+    page.click("#output .sentence")
+    page.click("#open-glossary")
+    page.locator(".terms .field").first.wait_for()
+    fields = page.locator("textarea, input:not([type=file], [type=checkbox]), select")
+    sizes = fields.evaluate_all("fields => fields.map((field) => parseFloat(getComputedStyle(field).fontSize))")
+    assert len(sizes) >= 7
+    assert min(sizes) >= 16
+
+
 @pytest.mark.parametrize("width", [400, 1280])
 def test_both_columns_of_a_glossary_share_all_of_its_width(width: int, web: Web, service: FakeService) -> None:
     page = web.open(service.url, viewport={"width": width, "height": 800})
