@@ -53,6 +53,28 @@ def test_nothing_is_fetched_from_elsewhere() -> None:
         assert name.removeprefix("page/") in FILES
 
 
+IN_CHROMIUM_ALONE = re.compile(
+    r":empty\)*\s*[+~]|text-decoration: \w+ |(?<!-webkit-user-select: none; )(?<!-webkit-)user-select"
+)
+"""Safari draws what stands beside a box that fills as before, and reads neither a line's style nor `user-select` so."""
+
+
+@pytest.mark.parametrize("folder", ["serve", "analysis"])
+def test_the_looks_do_not_rest_on_what_safari_does_not_read(folder: str) -> None:
+    for sheet in (PAGE.parents[1] / folder / "page").glob("*.css"):
+        assert IN_CHROMIUM_ALONE.findall(sheet.read_text(encoding="utf-8")) == [], sheet
+
+
+def test_what_safari_does_not_read_is_found() -> None:
+    sheet = "a:not(:empty) + p, b:empty ~ p {} i { text-decoration: underline wavy; user-select: none; }"
+    assert len(IN_CHROMIUM_ALONE.findall(sheet)) == 4
+
+
+def test_a_document_being_sent_is_not_shown_as_done_in_firefox() -> None:
+    """There a bar that does not know how far it is would be full."""
+    assert "progress:indeterminate::-moz-progress-bar { width: 0; }" in FILES["style.css"]
+
+
 def test_the_kinds_of_documents_that_can_be_picked_are_those_that_can_be_translated() -> None:
     (accepted,) = re.findall(r"accept=\"([^\"]+)\"", HTML)
     assert set(accepted.split(",")) == set(formats())
@@ -89,7 +111,7 @@ def test_the_codes_that_the_page_knows_in_chinese_are_those_of_the_service() -> 
 
 def test_every_string_is_used_and_every_string_used_exists() -> None:
     code = "\n".join(text for name, text in SCRIPTS.items() if not name.startswith("strings_"))
-    named = set(re.findall(r"data-t(?:-label|-placeholder)?=\"(\w+)\"", HTML)) | set(
+    named = set(re.findall(r"data-t(?:-label|-placeholder|-empty)?=\"(\w+)\"", HTML)) | set(
         re.findall(r"\bt\(\"(\w+)\"", code)
     )
     assert named <= set(keys_of("en"))
@@ -103,6 +125,7 @@ def test_the_english_of_the_page_is_that_of_its_strings() -> None:
     shown = re.findall(r"data-t=\"(\w+)\"[^>]*>([^<]+)<", HTML)
     shown += re.findall(r"data-t-label=\"(\w+)\" aria-label=\"([^\"]+)\"", HTML)
     shown += re.findall(r"data-t-placeholder=\"(\w+)\" placeholder=\"([^\"]+)\"", HTML)
+    shown += re.findall(r"data-t-empty=\"(\w+)\" data-empty=\"([^\"]+)\"", HTML)
     assert len(shown) > 25
     for key, text in shown:
         assert strings[key] == text

@@ -71,3 +71,10 @@ def test_names_in_tables_stand_as_they_are_written(language: str, web: Web, manu
     assert names.evaluate_all("names => names.filter((name) => name.getClientRects().length > 1).length") == 0
     expect(names.filter(has_text="label_smoothing")).to_have_count(1)
     expect(page.locator("tr", has=names.filter(has_text="task"))).to_contain_text('"translate" | "classify"')
+
+
+@pytest.mark.parametrize("part", ["h1", "article p >> nth=0", "article code >> nth=0"])
+def test_chinese_punctuation_has_its_full_width(part: str, web: Web, manual: str) -> None:
+    """Firefox closes it up where kerning is asked for by its name in the font."""
+    page = web.open(f"{manual}zh/")
+    expect(page.locator(part).first).to_have_css("font-feature-settings", "normal")

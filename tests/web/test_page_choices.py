@@ -119,11 +119,14 @@ def test_a_sentence_looked_at_closes_where_it_is_translated_anew(
     expect(page.locator("#sentence")).to_be_hidden()
 
 
-def test_escape_that_gives_up_the_letters_of_an_input_method_leaves_the_sentence_open(page: Page, write: Write) -> None:
+@pytest.mark.parametrize("told", [{"isComposing": True}, {"keyCode": 229}], ids=["by name", "by number, as in Safari"])
+def test_escape_that_gives_up_the_letters_of_an_input_method_leaves_the_sentence_open(
+    told: dict[str, Any], page: Page, write: Write
+) -> None:
     write("A heron waits.")
     page.click("#output .sentence")
     page.click("summary:has-text('Correct')")
-    page.dispatch_event("#correction", "keydown", {"key": "Escape", "isComposing": True})
+    page.dispatch_event("#correction", "keydown", {"key": "Escape", **told})
     expect(page.locator("#sentence")).to_be_visible()
     page.dispatch_event("#correction", "keydown", {"key": "Escape"})
     expect(page.locator("#sentence")).to_be_hidden()

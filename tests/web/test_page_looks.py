@@ -54,12 +54,22 @@ def test_in_forced_colours_everything_that_is_only_a_colour_is_there(web: Web, s
     assert cells[0] != cells[1]
     assert "gradient" in style(page, "#confidence", "background-image", "::before")
     assert "gradient" in style(page, "#from", "background-image")
-    for chosen in (".tabs [aria-selected=true]", ".head[aria-pressed=true]"):
+    for chosen in (".tabs [aria-selected=true]", ".head[aria-pressed=true]", ".pick"):
         assert style(page, chosen, "outline-style") == "solid"
     service.progress = [0.4]
     page.click("#tab-documents")
     page.set_input_files("#file", files=[DOCUMENT])
     expect(page.locator("progress")).to_have_css("forced-color-adjust", "none")
+
+
+def test_on_paper_everything_that_is_only_a_colour_is_there(page: Page) -> None:
+    page.fill("#source", "The river is quiet this morning.")
+    page.click("#output .sentence")
+    page.click("summary:has-text('Where the model looked')")
+    page.locator(".heat").wait_for()
+    page.emulate_media(media="print")
+    assert style(page, ".heat tbody td", "print-color-adjust") == "exact"
+    assert style(page, "#sentence-confidence", "print-color-adjust", "::before") == "exact"
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -114,6 +124,18 @@ def test_the_words_beside_the_weights_of_a_long_sentence_stay_in_sight(web: Web,
     assert column["y"] == pytest.approx(shown["y"], abs=6)
 
 
+def test_no_field_is_so_small_that_a_phone_zooms_in_to_it(web: Web, service: FakeService) -> None:
+    page = web.open(service.url, viewport={"width": 390, "height": 800})
+    page.fill("#source", "Two herons.")
+    page.click("#output .sentence")
+    page.click("#open-glossary")
+    page.locator(".terms .field").first.wait_for()
+    fields = page.locator("textarea, input:not([type=file], [type=checkbox]), select")
+    sizes = fields.evaluate_all("fields => fields.map((field) => parseFloat(getComputedStyle(field).fontSize))")
+    assert len(sizes) >= 7
+    assert min(sizes) >= 16
+
+
 @pytest.mark.parametrize("width", [400, 1280])
 def test_both_columns_of_a_glossary_share_all_of_its_width(width: int, web: Web, service: FakeService) -> None:
     page = web.open(service.url, viewport={"width": width, "height": 800})
@@ -132,6 +154,27 @@ def test_a_number_and_its_unit_stand_in_one_line(web: Web, service: FakeService)
     said = page.locator(".document [role=status]")
     expect(said).to_contain_text("40 %")
     assert str(said.evaluate("(node) => node.textContent")).endswith("40\u00a0%")
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("en-US", "The translation appears here"), ("zh-CN", "译文显示在这里")]
+)
+def test_an_empty_translation_says_what_it_is_for(language: str, words: str, web: Web, service: FakeService) -> None:
+    page = web.open(service.url, locale=language)
+    assert words in style(page, "#output", "content", "::before")
+    page.fill("#source", "你好。" if language == "zh-CN" else "Hello.")
+    expect(page.locator("#output")).not_to_be_empty()
+    assert style(page, "#output", "content", "::before") == "none"
+    page.click("#clear")
+    assert words in style(page, "#output", "content", "::before")
+
+
+def test_remarks_are_marked_by_a_wavy_line_and_choices_by_dots(page: Page) -> None:
+    page.fill("#source", "We will be there by 9:45.")
+    expect(page.locator("#output .flagged")).to_have_css("text-decoration-style", "wavy")
+    page.click("#output .flagged")
+    page.click(".choice >> nth=1")
+    expect(page.locator("#output .edited")).to_have_css("text-decoration-style", "dotted")
 
 
 def test_each_box_is_in_the_language_of_its_text(page: Page) -> None:

@@ -287,6 +287,23 @@ def test_letters_of_an_input_method_are_sent_when_they_have_become_characters(pa
     assert service.texts() == ["你好"]
 
 
+def test_a_word_that_a_phones_keyboard_holds_is_translated_after_a_pause(page: Page, service: FakeService) -> None:
+    stop_clock(page)
+    page.focus("#source")
+    keyboard = page.context.new_cdp_session(page)
+    for letters in ("Her", "Heron"):
+        keyboard.send("Input.imeSetComposition", {"text": letters, "selectionStart": 5, "selectionEnd": 5})
+        page.clock.run_for(1400)
+    assert service.texts() == []
+    page.clock.run_for(200)
+    expect(page.locator("#output")).to_have_text("HERON")
+    keyboard.send("Input.insertText", {"text": "Herons "})
+    page.clock.run_for(300)
+    expect(page.locator("#output")).to_have_text("HERONS ")
+    page.clock.run_for(3000)
+    assert service.texts() == ["Heron", "Herons"]
+
+
 SHIFTS = """
 window.shifted = 0;
 new PerformanceObserver((list) => {

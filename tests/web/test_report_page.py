@@ -264,3 +264,11 @@ def test_figures_are_pictures_that_a_browser_shows_with_their_words(width: int, 
         for word in words:
             expect(shown).to_contain_text(word)
         assert page.evaluate("document.querySelectorAll('path, image').length") > 5
+
+
+def test_the_links_of_a_word_are_printed(web: Web, report: str) -> None:
+    page = web.open(report)
+    page.wait_for_selector(READY)
+    page.emulate_media(media="print")
+    for coloured in ("#source .word", ".chance i"):
+        expect(page.locator(coloured).first).to_have_css("print-color-adjust", "exact")

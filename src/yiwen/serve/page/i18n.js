@@ -34,14 +34,19 @@ export function isKey(key) {
   return Object.hasOwn(en, key);
 }
 
-/** Every element that names its text: data-t its content, data-t-label its label, data-t-placeholder its placeholder. */
+/**
+ * Every element that names its text: data-t its content, data-t-label its label, data-t-placeholder its placeholder,
+ * data-t-empty what style.css writes there while it is empty.
+ */
 function fill() {
-  for (const node of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-t], [data-t-label], [data-t-placeholder]"))) {
-    const { t: text, tLabel: label, tPlaceholder: placeholder } = node.dataset;
+  const named = "[data-t], [data-t-label], [data-t-placeholder], [data-t-empty]";
+  for (const node of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(named))) {
+    const { t: text, tLabel: label, tPlaceholder: placeholder, tEmpty: empty } = node.dataset;
     if (text) node.textContent = t(/** @type {Key} */ (text));
     if (label) node.setAttribute("aria-label", t(/** @type {Key} */ (label)));
     if (label && node instanceof HTMLButtonElement) node.title = t(/** @type {Key} */ (label));
     if (placeholder) node.setAttribute("placeholder", t(/** @type {Key} */ (placeholder)));
+    if (empty) node.dataset.empty = t(/** @type {Key} */ (empty));
   }
 }
 

@@ -27,6 +27,8 @@ import { createStatus } from "./trouble.js";
 
 /** A pause in typing after which the text is sent, ms. */
 const TYPING_PAUSE = 300;
+/** The same while the last letters are still an input method's; a phone's keyboard holds every word until the next, ms. */
+const HELD_PAUSE = 1500;
 /** A pause after which a result is read out and kept in the history, ms. */
 const SETTLED = 1500;
 /** Screen readers hear this much of a result; the rest is there to be read. */
@@ -221,12 +223,19 @@ function viewed(view) {
 }
 
 function setUpText() {
+  let held = 0;
   source.addEventListener("input", (event) => {
-    // Letters on their way to becoming a character of an input method are nobody's text yet.
-    if (event instanceof InputEvent && event.isComposing) reading.typed();
-    else ask(event instanceof InputEvent && event.inputType === "insertFromPaste" ? 0 : TYPING_PAUSE);
+    clearTimeout(held);
+    // Letters on their way to becoming a character of an input method are nobody's text yet, unless they stay.
+    if (event instanceof InputEvent && event.isComposing) {
+      reading.typed();
+      held = setTimeout(() => ask(0), HELD_PAUSE);
+    } else ask(event instanceof InputEvent && event.inputType === "insertFromPaste" ? 0 : TYPING_PAUSE);
   });
-  source.addEventListener("compositionend", () => ask(TYPING_PAUSE));
+  source.addEventListener("compositionend", () => {
+    clearTimeout(held);
+    ask(TYPING_PAUSE);
+  });
   source.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask(0);
   });

@@ -46,8 +46,8 @@ export function createSentencePanel({ replace, closed }) {
   }
 
   panel.addEventListener("keydown", (event) => {
-    // Escape in an input method gives up its letters, not the sentence.
-    if (event.key === "Escape" && !event.isComposing) leave();
+    // Escape in an input method gives up its letters, not the sentence; Safari says so by the key's number alone.
+    if (event.key === "Escape" && !event.isComposing && event.keyCode !== 229) leave();
   });
 
   /** @param {Chosen} of @param {string} text */
