@@ -77,6 +77,17 @@ class Limited:
     spare: Part | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ruled:
+    search: Search = field(default_factory=Search)
+    limits: Limits = field(default_factory=Limits)
+    parts: tuple[Part, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.parts) == 1:
+            raise ConfigError("1 part is too little; list two")
+
+
 def test_toml_becomes_dataclasses_with_tuples_and_floats() -> None:
     table = tomllib.loads('rate = 1\n[search]\nnames = ["a"]\n[[parts]]\npath = "p"\nweight = 2\n[spare]\npath = "q"')
     whole = parse(Whole, table, source="r.toml")
@@ -119,6 +130,19 @@ def test_all_rules_that_one_class_breaks_are_told_beside_its_unknown_keys() -> N
         "limits.toml: limits.most is 100; use 0 to 99",
     ]
     assert table["limits"] == {"least": -1, "most": 100, "mots": 3}
+
+
+def test_rules_are_told_beside_values_of_a_wrong_type_and_beside_what_is_wrong_in_a_list() -> None:
+    table = {"search": {"kind": "best", "beam_size": 0}, "limits": {"least": -1}, "parts": [{"path": "p", "wieght": 1}]}
+    with pytest.raises(ConfigError) as caught:
+        parse(Ruled, table, source="r.toml")
+    assert str(caught.value).split("\n") == [
+        "r.toml: search.kind = \"best\": input should be 'beam' or 'greedy'; see `yiwen config`",
+        "r.toml: limits.least is -1; use 0 to 99",
+        "r.toml: parts.0.wieght is not a setting; did you mean 'weight'?",
+        "r.toml: search.beam_size is 0; use 1 or more",
+        "r.toml: 1 part is too little; list two",
+    ]
 
 
 def test_a_setting_is_not_judged_by_the_default_of_another_that_is_wrong() -> None:

@@ -36,9 +36,6 @@ ABOVE_0: Final = math.ulp(0.0)
 BELOW_1: Final = math.nextafter(1.0, 0.0)
 """The greatest number below 1."""
 
-_WRONG_TYPE: Final = re.compile(r"\S+ = ")
-"""How a problem begins where a value has a wrong type: without it, what has to be there would be missing."""
-
 _SCALARS: Final[dict[Any, Any]] = {bool: bool, int: (int, typing.SupportsIndex), float: (float, int, Real), str: str}
 """What may stand for a setting of a type: a number of another library, too."""
 _hints: Final = functools.cache(typing.get_type_hints)
@@ -115,7 +112,7 @@ def _problems(cls: type[Any], table: Mapping[str, Any], error: Any) -> list[str]
     """
     problems = list(dict.fromkeys(_explain(cls, problem) for problem in error.errors()))
     rest = json.loads(json.dumps(table))
-    if taken := {_take_out(rest, problem) for problem in problems if not _WRONG_TYPE.match(problem)} - {""}:
+    if taken := {_take_out(rest, problem) for problem in problems} - {""}:
         try:
             _adapter(cast(Any, cls)).validate_json(json.dumps(rest))
         except type(error) as further:
@@ -254,7 +251,8 @@ def _take_out(table: Any, problem: str) -> str:
     """Take the setting that a problem begins with out of a table: its name, empty where the table does not hold it."""
     *parents, name = re.split("[ =]", problem)[0].split(".")
     for parent in parents:
-        table = table.get(parent) if isinstance(table, dict) else None
+        inner = {str(n): item for n, item in enumerate(table)} if isinstance(table, list) else table
+        table = inner.get(parent) if isinstance(inner, dict) else None
     return name if isinstance(table, dict) and table.pop(name, None) is not None else ""
 
 

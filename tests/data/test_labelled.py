@@ -132,7 +132,7 @@ def test_labels_are_counted_numbered_and_not_judged_as_text(tmp_path: Path) -> N
     assert prepared.report.kept == 61
     assert (prepared.report.tgt_vocab_size, prepared.report.tgt_bytes_share) == (3, 0.0)
     assert "3 labels: 0 21, 1 20, 2 20" in prepared.report.notes
-    assert "1 of the 2 validation pairs share a side with a test pair" in prepared.report.notes
+    assert "valid: 1 of 2 pairs share a side with a test pair: 'In valid already'" in prepared.report.notes
     store = Store.open(prepared.folder)
     assert (store.targets, store.labels, store.source is store.target) == ("label", ("0", "1", "2"), True)
     assert [ids.tolist() for ids in store.tgt_ids(np.arange(4))] == [[1], [2], [3], [1]]

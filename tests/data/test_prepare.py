@@ -535,7 +535,7 @@ def test_pairs_that_two_tests_share_are_not_told_of_as_validation(tmp_path: Path
     corpus, same = write(tmp_path, "train", [pair(n) for n in range(60)]), write(tmp_path, "a", [pair(99)])
     other = write(tmp_path, "b", [pair(99)])
     assert not run(tmp_path, corpus, test=same, more_tests=(other,)).report.notes
-    assert any("1 of the 1 validation" in n for n in run(tmp_path, corpus, valid=same, test=other).report.notes)
+    assert any("1 of 1 pairs share a side" in n for n in run(tmp_path, corpus, valid=same, test=other).report.notes)
     assert not run(tmp_path, corpus, valid=write(tmp_path, "c", [pair(98)]), test=other).report.notes
 
 

@@ -167,11 +167,12 @@ def test_what_is_not_to_be_had_is_refused(encoder: Encoder, tiny_run: TinyRun, t
 @pytest.mark.parametrize("texts", ["ba be", [None], [b"ba"], None, {"text": ["ba"]}])
 def test_what_is_no_list_of_texts_is_refused(encoder: Encoder, tiny_tagger: Path, texts: Any) -> None:
     tagger = Encoder.load(tiny_tagger, threads=1)
-    for call in (encoder.features, encoder.classify, encoder.probabilities, lambda words: tagger.tag([words])):
+    for call in (encoder.features, encoder.classify, encoder.probabilities):
         with pytest.raises(ConfigError, match="an encoder takes a list of texts; give a column of strings"):
             call(texts)
-    with pytest.raises(ConfigError, match="an encoder takes a list of texts; give a column of strings"):
-        tagger.tag("ba be")
+    for sentences in ([texts], "ba be", ["ba be"]):
+        with pytest.raises(ConfigError, match=r"each sentence to tag takes a list of texts; give .* a single text"):
+            tagger.tag(sentences)
 
 
 def test_without_torch_the_pip_line_is_named(tiny_classifier: Path) -> None:

@@ -115,9 +115,9 @@ def divide(intake: Intake, keys: Keys, given: dict[str, TextPairs], findings: Fi
     keyed = partial(keys_of, is_labelled=job.cleaning.is_labelled)
     held_out = {name: keyed(*pairs.normalised(data.src_lang, tgt_lang)) for name, pairs in given.items()}
     if {"valid", "test"} <= held_out.keys():
-        shared = overlaps(held_out["valid"], held_out["test"])
-        if n_both := int(shared.sum()):
-            findings.note(f"{n_both} of the {len(shared)} validation pairs share a side with a test pair")
+        src = given["valid"].src
+        if len(both := np.flatnonzero(overlaps(held_out["valid"], held_out["test"]))):
+            findings.note(f"valid: {len(both)} of {len(src)} pairs share a side with a test pair: {src[both[0]]!r:.60}")
     overlap = overlaps(keys, joined(list(held_out.values())))
     repeated = duplicates(keys.pair) if data.cleaning.drop_duplicates else np.zeros(len(keys.pair), bool)
     repeated &= ~overlap

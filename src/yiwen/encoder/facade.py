@@ -187,7 +187,7 @@ class Encoder:
         """
         self.require("tag")
         expect(sentences, Iterable, "sentences", "a list that holds the words of each in a list")
-        counts, read = _counts(flags), [self._read(as_texts(words, "an encoder")) for words in sentences]
+        counts, read = _counts(flags), [self._read(as_texts(words, "each sentence to tag")) for words in sentences]
         words_of = encode_words(self.bundle.source, read)
         runs_of = [[*_fitting(words, self.limit)] for words in words_of]
         runs = [*itertools.chain.from_iterable(runs_of)]
