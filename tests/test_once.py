@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import module_from_spec
+from threading import get_ident
 from types import SimpleNamespace
 
 import pytest
 
-from yiwen.once import once
+from yiwen.once import in_thread, once
 from yiwen.text import chinese, langid
 
 
@@ -52,3 +53,13 @@ def test_the_first_callers_of_a_service_share_one_model_of_languages_and_one_con
         assert {*threads.map(fresh[1].in_script, ["a"] * 7, ["zh-Hant"] * 7)} == {"a"}
     assert len(loaded) == len({*loaded})
     assert "languages" in loaded
+
+
+def test_a_thread_of_its_own_gives_a_result_or_an_error() -> None:
+    def fail() -> int:
+        raise SystemExit("no")
+
+    assert in_thread(lambda: 7).result(30) == 7
+    with pytest.raises(SystemExit, match="no"):
+        in_thread(fail).result(30)
+    assert in_thread(get_ident).result(30) != get_ident()

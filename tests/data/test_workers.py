@@ -146,3 +146,12 @@ def test_a_thread_that_hears_the_stop_itself_is_waited_for() -> None:
     with pytest.raises(Stopped):
         in_threads([reading], stop)
     assert left.is_set()
+
+
+def test_threads_leave_it_to_the_program_how_it_starts_processes() -> None:
+    program = (
+        "import multiprocessing\nfrom yiwen.data.workers import in_threads\nfrom yiwen.stop import StopFlag\n"
+        "print(in_threads([lambda: 3, lambda: 5], StopFlag()))\nmultiprocessing.set_start_method('spawn')\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (result.stdout, result.stderr) == ("[3, 5]\n", "")

@@ -79,8 +79,7 @@ def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Bl
             findings.drop(reason, 1, [Example(where=place(paths, line), src=shown(raw_src), tgt=shown(raw_tgt))])
     src_texts, tgt_texts = [src for src, _, _ in kept], [tgt for _, tgt, _ in kept]
     batch = pa.record_batch([src_texts, tgt_texts, [line for _, _, line in kept]], schema=SPILLED)
-    keys = keys_of(src_texts, tgt_texts, is_labelled=task.is_labelled)
-    return Cleaned(corpus, len(block.src), batch, keys, findings)
+    return Cleaned(corpus, len(block.src), batch, keys_of(src_texts, tgt_texts, is_labelled=task.is_labelled), findings)
 
 
 class Vocabulary(NamedTuple):
