@@ -1,4 +1,4 @@
-"""Things that take long to load: when first asked for, and once however many ask; or in a thread of their own."""
+"""Things that take long: loaded when first asked for, once however many ask; or done in a thread of their own."""
 
 from __future__ import annotations
 
