@@ -139,7 +139,7 @@ class _OfItsProcess:
     """A model of CTranslate2. In a forked child, where its threads are not, a call would wait for them for ever."""
 
     # Kept here: when a program ends, the names of a module may be gone before a model is.
-    _process, _keep, _object = os.getpid, ctypes.pythonapi.Py_IncRef, ctypes.py_object
+    _process, _keep, _object = staticmethod(os.getpid), ctypes.pythonapi.Py_IncRef, ctypes.py_object
 
     def __init__(self, model: Any) -> None:
         self._model, self._pid = model, os.getpid()
