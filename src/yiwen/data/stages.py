@@ -178,8 +178,7 @@ def _label_fault(task: CleanTask, src: str, tgt: str) -> str | None:
     """What is wrong with a label or tags, or None."""
     if task.is_labelled and not tgt:
         return "no label"
-    has_one_each = task.targets != "tags" or src.count(" ") == tgt.count(" ")
-    return None if has_one_each else "words and tags differ in number"
+    return "words and tags differ in number" if task.targets == "tags" and src.count(" ") != tgt.count(" ") else None
 
 
 def _ids(task: EncodeTask, src: list[str], tgt: list[str]) -> tuple[list[list[int]], list[list[int]]]:
