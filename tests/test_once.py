@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import module_from_spec
@@ -63,3 +65,13 @@ def test_a_thread_of_its_own_gives_a_result_or_an_error() -> None:
     with pytest.raises(SystemExit, match="no"):
         in_thread(fail).result(30)
     assert in_thread(get_ident).result(30) != get_ident()
+
+
+def test_the_end_of_a_program_waits_for_what_loads_in_a_thread_when_it_is_interrupted() -> None:
+    program = (
+        "import time\nfrom yiwen.once import in_thread\n"
+        "in_thread(lambda: time.sleep(0.3) or print('loaded'))\n"
+        "in_thread(lambda: time.sleep(60) or print('daemon'), daemon=True)\nraise SystemExit(130)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "loaded\n", "")

@@ -22,8 +22,11 @@ def once(make: Callable[..., T]) -> Callable[..., T]:
     return get
 
 
-def in_thread(call: Callable[[], T]) -> Future[T]:
-    """Call a function in a thread of its own, also when the main thread has ended: an executor refuses to then."""
+def in_thread(call: Callable[[], T], *, daemon: bool = False) -> Future[T]:
+    """Call a function in a thread of its own, also when the main thread has ended: an executor refuses to then.
+
+    The end of the program waits for it, unless it is a daemon: C++ that comes back to a Python which is gone aborts.
+    """
     future: Future[T] = Future()
 
     def run() -> None:
@@ -32,5 +35,5 @@ def in_thread(call: Callable[[], T]) -> Future[T]:
         except BaseException as error:
             future.set_exception(error)
 
-    threading.Thread(target=run, daemon=True).start()
+    threading.Thread(target=run, daemon=daemon).start()
     return future

@@ -82,7 +82,7 @@ def in_threads(calls: Sequence[Callable[[], T]], stop: StopFlag) -> list[T]:
     A stop signal abandons them: they only compute, and nobody will ask for their result. One that asks for text polls
     the flag itself and is waited for: in C++ it would meet the end of the interpreter with an abort.
     """
-    found = [in_thread(call) for call in calls]  # of daemons: an executor would wait for them at the end
+    found = [in_thread(call, daemon=True) for call in calls]  # else the end would wait for them
     while not stop and wait(found, 0.1).not_done:
         pass
     if stop:
