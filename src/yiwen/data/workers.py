@@ -30,13 +30,13 @@ class Workers:
     """Calls functions on a stream of arguments, here or in other processes.
 
     Args:
-        n_workers: Processes; 1 calls in this one.
+        n_workers: Processes; 1 calls in this one, as does a daemon, which may start none.
         stop: Polled before every task.
     """
 
     def __init__(self, n_workers: int, stop: StopFlag) -> None:
-        self.n_workers = n_workers
-        self._stop = stop
+        n_workers = 1 if multiprocessing.current_process().daemon else n_workers  # which may start none
+        self.n_workers, self._stop = n_workers, stop
         context = multiprocessing.get_context("spawn")  # no process starts before the first task
         self._pool = ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start) if n_workers > 1 else None
 
