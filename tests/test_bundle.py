@@ -200,7 +200,9 @@ def test_a_run_means_its_best_model(tiny_run: TinyRun, tmp_path: Path) -> None:
     for name in ("bundle.json", "recipe.toml"):
         (model / name).touch()
     assert find_bundle(model) == model, "a bundle with a recipe beside its weights is no run"
-    with pytest.raises(CheckpointError, match=r"is a run without a best model: its first validation is still to come"):
+    with pytest.raises(
+        CheckpointError, match=r"is a run before its first validation; go on by `yiwen train RECIPE --resume`"
+    ):
         open_bundle(tmp_path)
 
 

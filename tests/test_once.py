@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import module_from_spec
+from threading import get_ident
 from types import SimpleNamespace
 
 import pytest
 
-from yiwen.once import once
+from yiwen.once import in_thread, once
 from yiwen.text import chinese, langid
 
 
@@ -52,3 +55,23 @@ def test_the_first_callers_of_a_service_share_one_model_of_languages_and_one_con
         assert {*threads.map(fresh[1].in_script, ["a"] * 7, ["zh-Hant"] * 7)} == {"a"}
     assert len(loaded) == len({*loaded})
     assert "languages" in loaded
+
+
+def test_a_thread_of_its_own_gives_a_result_or_an_error() -> None:
+    def fail() -> int:
+        raise SystemExit("no")
+
+    assert in_thread(lambda: 7).result(30) == 7
+    with pytest.raises(SystemExit, match="no"):
+        in_thread(fail).result(30)
+    assert in_thread(get_ident).result(30) != get_ident()
+
+
+def test_the_end_of_a_program_waits_for_what_loads_in_a_thread_when_it_is_interrupted() -> None:
+    program = (
+        "import time\nfrom yiwen.once import in_thread\n"
+        "in_thread(lambda: time.sleep(0.3) or print('loaded'))\n"
+        "in_thread(lambda: time.sleep(60) or print('daemon'), daemon=True)\nraise SystemExit(130)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "loaded\n", "")

@@ -469,7 +469,7 @@ def test_a_model_whose_checkpoints_are_gone_is_not_trained_over(
     (run / "final").unlink()  # as of one that was still training
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     assert train(text, run, *resume) == 2
-    assert "holds a model and no checkpoint to go on from; give another --run folder" in capsys.readouterr().err
+    assert "holds a model and no checkpoint; give another --run folder" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
@@ -671,7 +671,7 @@ def test_folders_may_be_texts_and_a_recipe_has_to_be_loaded(text: Path, run: Pat
             ConfigError, match=r"a recipe to train is a (str|Recipe); give what yiwen\.recipe\.load_recipe"
         ):
             train_recipe(recipe, run=run)  # type: ignore[arg-type]
-    for argument in ("run", "root", "stop"):
+    for argument in ("run", "root", "stop", "console"):
         with pytest.raises(ConfigError, match=rf"^{argument} is a int; give .*, or None, not 7$"):
             train_recipe(loaded, **{argument: 7})  # type: ignore[arg-type]
 

@@ -162,8 +162,7 @@ def find_bundle(folder: str | Path) -> Path:
     if (folder / "bundle.json").exists() or not (folder / "recipe.toml").is_file():
         return folder
     if not (folder / "best").is_dir():
-        remedy = "its first validation is still to come; go on with `yiwen train RECIPE --resume`"
-        raise CheckpointError(f"{folder} is a run without a best model: {remedy}")
+        raise CheckpointError(f"{folder} is a run before its first validation; go on by `yiwen train RECIPE --resume`")
     return folder / "best"
 
 

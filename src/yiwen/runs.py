@@ -73,6 +73,7 @@ def train_recipe(
     """
     stop = expect(StopFlag() if stop is None else stop, StopFlag, "stop", "a yiwen.stop.StopFlag, or None")
     expect(loaded, LoadedRecipe, "a recipe to train", "what yiwen.recipe.load_recipe returns")
+    expect(console, Console | None, "console", "a rich.console.Console, or None")
     root = Path(expect(root or runs_root(), str | Path, "root", "the path of a folder, or None"))
     run = Path(expect(run or root / loaded.name, str | Path, "run", "the path of a folder, or None"))
     check_start(run, loaded.recipe, resume=resume)
@@ -123,8 +124,7 @@ def check_start(run: Path, recipe: Recipe, *, resume: bool) -> None:
         raise ConfigError(f"{run} is a file, a link to nothing, or may not be written; give another folder with --run")
     if latest_checkpoint(run / "checkpoints") is None:
         if (run / "best").is_dir():  # training would remove it, as one that no checkpoint knows of
-            remedy = "give another --run folder, or remove it first"
-            raise ConfigError(f"{run} holds a model and no checkpoint to go on from; {remedy}")
+            raise ConfigError(f"{run} holds a model and no checkpoint; give another --run folder, or remove it first")
         _choose(recipe)  # what is not there or cannot go together
     elif not resume:
         raise ConfigError(f"{run} exists already; go on by --resume, give another --run folder, or remove it first")

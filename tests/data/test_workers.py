@@ -76,6 +76,18 @@ def test_workers_that_died_of_the_signal_that_stops_all_are_no_error() -> None:
         list(workers.map(os._exit, iter([(1,)])))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
+def test_a_daemon_which_may_start_no_process_works_alone() -> None:
+    program = (
+        "import math, multiprocessing\nfrom yiwen.data.workers import Workers\nfrom yiwen.stop import StopFlag\n"
+        "def work():\n    with Workers(2, StopFlag()) as workers:\n"
+        "        return list(workers.map(math.sqrt, iter([(9.0,), (25.0,)])))\n"
+        "with multiprocessing.get_context('fork').Pool(1) as pool:\n    print(pool.apply(work))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (result.stdout, result.stderr) == ("[3.0, 5.0]\n", "")
+
+
 @pytest.mark.parametrize(("n_workers", "is_here"), [(1, True), (2, False)])
 def test_one_worker_is_the_caller_itself(n_workers: int, is_here: bool) -> None:
     with Workers(n_workers, StopFlag()) as workers:
@@ -146,3 +158,12 @@ def test_a_thread_that_hears_the_stop_itself_is_waited_for() -> None:
     with pytest.raises(Stopped):
         in_threads([reading], stop)
     assert left.is_set()
+
+
+def test_threads_leave_it_to_the_program_how_it_starts_processes() -> None:
+    program = (
+        "import multiprocessing\nfrom yiwen.data.workers import in_threads\nfrom yiwen.stop import StopFlag\n"
+        "print(in_threads([lambda: 3, lambda: 5], StopFlag()))\nmultiprocessing.set_start_method('spawn')\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (result.stdout, result.stderr) == ("[3, 5]\n", "")

@@ -237,6 +237,12 @@ def test_a_child_that_falls_over_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp
         asked(b"text", limits=Limits(), header={})
 
 
+def test_a_frozen_program_is_not_started_again_as_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)  # as PyInstaller does
+    with pytest.raises(ConfigError, match=r"is frozen, and documents are parsed by a Python; use `yiwen serve`$"):
+        translate("two words", "txt")
+
+
 def test_the_child_knows_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spy = tmp_path / "python"
     spy.write_text(f"#!/bin/sh\ncat > /dev/null\nenv > '{tmp_path}/seen'\necho '{{}}'\n", encoding="utf-8")

@@ -141,7 +141,7 @@ def test_a_number_type_that_this_processor_cannot_compute_means_torch_where_ther
     monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda *device: {"int8"})
     assert Encoder.load(copy).engine.description == "torch float32 on cpu"
     (copy / "model.safetensors").unlink()
-    with pytest.raises(ConfigError, match=r"is exported as float32, which CTranslate2 .* cannot compute on this cpu"):
+    with pytest.raises(ConfigError, match=r"is exported as float32, which CTranslate2 cannot compute on this cpu"):
         Encoder.load(copy)
 
 

@@ -61,6 +61,15 @@ if child := os.fork():
 settings = ["training.max_steps=2", "training.validate_every=2", "training.threads=2"]
 print("trained to step", train_recipe(load_recipe(recipe, settings), run=Path(run))[1].step, flush=True)
 """
+HELD = """
+import os, sys
+from yiwen.translator import Translator
+
+sys.held = Translator.load(sys.argv[1], threads=1)  # freed when the names of all modules are gone
+if child := os.fork():
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print("ends", flush=True)
+"""
 
 
 def said(program: str, *arguments: str | Path) -> list[str]:
@@ -95,6 +104,10 @@ def test_a_forked_child_is_told_to_load_an_exported_model_itself(
     message, end = said(PROGRAM, kind, folder, "ctranslate2")
     assert "was loaded before this process was forked, and its threads did not come along; load it in" in message
     assert end == "loaded"
+
+
+def test_a_forked_child_ends_though_it_holds_a_model_to_the_last(exported_bundle: Path) -> None:
+    assert said(HELD, exported_bundle) == ["ends"]
 
 
 @pytest.mark.slow

@@ -80,5 +80,6 @@ def need_serve() -> None:
     """
     from importlib.util import find_spec
 
-    if missing := [name for name in ("prometheus_client", "sqlalchemy", "starlette", "uvicorn") if not find_spec(name)]:
+    names = ("anyio", "httptools", "prometheus_client", "python_multipart", "sqlalchemy", "starlette", "uvicorn")
+    if missing := [name for name in names if not find_spec(name)]:
         raise MissingDependencyError(f"a service needs {', '.join(missing)}: pip install 'yiwen[serve]'")

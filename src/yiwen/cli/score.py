@@ -45,5 +45,4 @@ def score(
     if skipped:
         shown = ", ".join(map(str, skipped[:MOST_NAMED])) + (", ..." if len(skipped) > MOST_NAMED else "")
         why = f"a side has more subwords than the {translator.bundle.room} that the model has positions for"
-        remedy = f"shorten or leave out lines {shown}"
-        raise DataError(f"{len(skipped)} of {n_lines} lines have nan for a score: {why}; {remedy}")
+        raise DataError(f"{len(skipped)} of {n_lines} lines have nan for a score: {why}; shorten or drop lines {shown}")

@@ -302,6 +302,5 @@ def _gather(batches: Update, lengths: Lengths, update_tokens: int) -> list[Updat
         return [[rows] for rows in batches]
     n_tokens = np.array([lengths.tgt[rows].sum() + len(rows) for rows in batches], dtype=np.int64)
     # By those before it in the whole epoch: what one update has too much, the next has less.
-    numbers = (n_tokens.cumsum() - n_tokens) // update_tokens
-    firsts = np.unique(numbers, return_index=True)[1].tolist()
+    firsts = np.unique((n_tokens.cumsum() - n_tokens) // update_tokens, return_index=True)[1].tolist()
     return [batches[first:last] for first, last in itertools.pairwise([*firsts, len(batches)])]

@@ -79,8 +79,7 @@ def clean_block(task: CleanTask, corpus: int, paths: tuple[Path, ...], block: Bl
             findings.drop(reason, 1, [Example(where=place(paths, line), src=shown(raw_src), tgt=shown(raw_tgt))])
     src_texts, tgt_texts = [src for src, _, _ in kept], [tgt for _, tgt, _ in kept]
     batch = pa.record_batch([src_texts, tgt_texts, [line for _, _, line in kept]], schema=SPILLED)
-    keys = keys_of(src_texts, tgt_texts, is_labelled=task.is_labelled)
-    return Cleaned(corpus, len(block.src), batch, keys, findings)
+    return Cleaned(corpus, len(block.src), batch, keys_of(src_texts, tgt_texts, is_labelled=task.is_labelled), findings)
 
 
 class Vocabulary(NamedTuple):
@@ -179,8 +178,7 @@ def _label_fault(task: CleanTask, src: str, tgt: str) -> str | None:
     """What is wrong with a label or tags, or None."""
     if task.is_labelled and not tgt:
         return "no label"
-    has_one_each = task.targets != "tags" or src.count(" ") == tgt.count(" ")
-    return None if has_one_each else "words and tags differ in number"
+    return "words and tags differ in number" if task.targets == "tags" and src.count(" ") != tgt.count(" ") else None
 
 
 def _ids(task: EncodeTask, src: list[str], tgt: list[str]) -> tuple[list[list[int]], list[list[int]]]:

@@ -14,32 +14,29 @@ import threading
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing.pool import ThreadPool
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from yiwen.errors import YiwenError
+from yiwen.once import in_thread
 from yiwen.stop import StopFlag
 
 T = TypeVar("T")
-
-_PATIENCE_S: Final = 1.0
-"""How long computing threads are waited for when all is to stop."""
 
 
 class Workers:
     """Calls functions on a stream of arguments, here or in other processes.
 
     Args:
-        n_workers: Processes; 1 calls in this one.
+        n_workers: Processes; 1 calls in this one, as does a daemon, which may start none.
         stop: Polled before every task.
     """
 
     def __init__(self, n_workers: int, stop: StopFlag) -> None:
-        self.n_workers = n_workers
-        self._stop = stop
+        n_workers = 1 if multiprocessing.current_process().daemon else n_workers  # which may start none
+        self.n_workers, self._stop = n_workers, stop
         context = multiprocessing.get_context("spawn")  # no process starts before the first task
         self._pool = ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start) if n_workers > 1 else None
 
@@ -85,14 +82,13 @@ def in_threads(calls: Sequence[Callable[[], T]], stop: StopFlag) -> list[T]:
     A stop signal abandons them: they only compute, and nobody will ask for their result. One that asks for text polls
     the flag itself and is waited for: in C++ it would meet the end of the interpreter with an abort.
     """
-    with ThreadPool(len(calls)) as threads:  # of daemons: an executor would wait for them at the end
-        found = threads.map_async(lambda call: call(), calls, chunksize=1)
-        while not stop and not found.ready():
-            found.wait(0.1)
-        if stop:
-            found.wait(_PATIENCE_S)
-            stop.check("prepare")
-        return found.get()
+    found = [in_thread(call, daemon=True) for call in calls]  # else the end would wait for them
+    while not stop and wait(found, 0.1).not_done:
+        pass
+    if stop:
+        wait(found, 1.0)  # seconds in which most have computed what they are at
+        stop.check("prepare")
+    return [each.result() for each in found]
 
 
 @contextmanager

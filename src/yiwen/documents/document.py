@@ -55,8 +55,8 @@ def translate_document(
         again: As `translate`, for texts that are asked for once more because a placeholder was lost.
 
     Raises:
-        ConfigError: If there is no such format, TMX is not told what language to write, or there are more or fewer
-            translations than texts.
+        ConfigError: If there is no such format, TMX is not told what language to write, there are more or fewer
+            translations than texts, or the program is frozen, which has no Python to parse documents in.
         DataError: If the document is too large, damaged or not what its suffix says.
     """
     from yiwen.documents.translating import translated  # the process that parses would import it, too

@@ -169,8 +169,7 @@ def _with_target(pieces: Sequence[Piece]) -> Iterator[Part]:
     locked = {piece.attributes.get("id") for piece in pieces if piece.attributes.get("locked") == "true"}  # by Trados
     wanted, there = list[Piece](), pieces[start + 1 : end - 1]
     for inner in elements(pieces[first + 1 : last - 1], _is_whole):
-        is_locked = inner[0].attributes.get("mid", "") in locked
-        wanted += [inner[0], *inner[1:][-1:]] if is_locked else inner
+        wanted += [inner[0], *inner[1:][-1:]] if inner[0].attributes.get("mid", "") in locked else inner
     state = {**unit.attributes, **target.attributes}.get("state")  # XLIFF 2 has it at the segment
     if state not in _TO_DO and any(piece.text.strip() or piece.name not in {"", *_OPENS} for piece in there):
         wanted = [*_with_gaps_filled(there, wanted)]

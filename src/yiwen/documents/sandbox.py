@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from yiwen.errors import DataError
+from yiwen.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +42,11 @@ def asked(data: bytes, *, limits: Limits, header: dict[str, str], answers: list[
     """Ask a new child process for the units of a document or, with answers, for the document rebuilt.
 
     Raises:
+        ConfigError: If there is no Python to start.
         DataError: If the document is refused, or takes more time or memory than it may.
     """
+    if getattr(sys, "frozen", False):  # it would start itself again, and that one itself
+        raise ConfigError(f"{sys.executable} is frozen, and documents are parsed by a Python; use `yiwen serve`")
     first = json.dumps({"limits": dataclasses.asdict(limits), **header})
     request = {"data": base64.b64encode(data).decode(), "answers": answers}
     # Of the parent's environment, which may hold keys, only where Python, the package and what it needs are found.

@@ -96,8 +96,7 @@ class Encoder:
         info, exported = bundle.info, bundle.folder / EXPORTED
         has_export = exported.is_dir() and info.task != "translate"
         if engine not in ENGINES or (engine == "ctranslate2" and (not has_export or dtype != "auto")):
-            own = "'ctranslate2' with the number type it was exported in"
-            remedy = f"use 'auto' or 'torch', or, where `yiwen export` has made one of an encoder, {own}"
+            remedy = "use 'auto' or 'torch', or 'ctranslate2' as it is where an encoder was exported"
             raise ConfigError(f"engine={engine!r} with dtype={dtype!r} is not to be had; {remedy}")
         is_free = engine == dtype == "auto" and has_export and device in ("auto", "cpu")
         if engine == "ctranslate2" or (is_free and not (obstacle_of(bundle) and (bundle.folder / WEIGHTS).is_file())):
@@ -208,9 +207,8 @@ class Encoder:
         Raises:
             CheckpointError: If it is of another.
         """
-        own = self.bundle.info.task
+        folder, own = self.bundle.folder, self.bundle.info.task
         if own != task:
-            folder = self.bundle.folder
             raise CheckpointError(f"{folder} is a model of the task {own!r}; train one of the task {task!r}")
 
     def _read(self, words: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,7 @@ from yiwen.engines.engine import Ids, Sentences, longest_first
 from yiwen.engines.exported import COMPUTE_TYPES, vocabulary
 from yiwen.errors import CheckpointError, ConfigError
 from yiwen.hardware import usable
+from yiwen.once import in_thread
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag, poll
 from yiwen.text.subword import EOS_ID, Subword
@@ -137,6 +138,9 @@ class Runtime:
 class _OfItsProcess:
     """A model of CTranslate2. In a forked child, where its threads are not, a call would wait for them for ever."""
 
+    # Kept here: when a program ends, the names of a module may be gone before a model is.
+    _process, _keep, _object = staticmethod(os.getpid), ctypes.pythonapi.Py_IncRef, ctypes.py_object
+
     def __init__(self, model: Any) -> None:
         self._model, self._pid = model, os.getpid()
 
@@ -147,8 +151,8 @@ class _OfItsProcess:
         return getattr(self._model, name)
 
     def __del__(self) -> None:
-        if os.getpid() != self._pid:  # to free it waits for them, too
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._model))
+        if self._process() != self._pid:  # to free it waits for them, too
+            self._keep(self._object(self._model))
 
 
 def open_model(runs: Callable[..., Any], folder: Path, dtype: str, *, device: str, threads: int, replicas: int) -> Any:
@@ -177,16 +181,14 @@ def open_model(runs: Callable[..., Any], folder: Path, dtype: str, *, device: st
     possible = ctranslate2.get_supported_compute_types(kind, number)
     if compute_type not in possible:
         names = [name for name, value in COMPUTE_TYPES.items() if value in possible]
-        runtime = f"CTranslate2 {ctranslate2.__version__}"
         remedy = f"export again with --dtype {' or '.join(names)}"
-        raise ConfigError(f"{folder} is exported as {dtype}, which {runtime} cannot compute on this {kind}; {remedy}")
+        raise ConfigError(f"{folder} is exported as {dtype}, which CTranslate2 cannot compute on this {kind}; {remedy}")
     options = {"device": kind, "device_index": number, "compute_type": compute_type, "max_queued_batches": -1}
     options |= {"inter_threads": replicas, "intra_threads": usable(max(1, threads // replicas))}
     try:
         # The thread that loads a model has as many threads as a replica from then on, for torch as well.
-        with ThreadPoolExecutor(1) as loader:
-            # A name that is not UTF-8 has no text that CTranslate2 would take.
-            model = loader.submit(runs, os.fsencode(folder), **options).result()
+        # A name that is not UTF-8 has no text that CTranslate2 would take.
+        model = in_thread(partial(runs, os.fsencode(folder), **options)).result()
     except (RuntimeError, ValueError) as error:
         raise CheckpointError(f"CTranslate2 cannot load {folder} ({error}); free memory, or export again") from error
     return _OfItsProcess(model)

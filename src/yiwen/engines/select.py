@@ -159,8 +159,7 @@ def _check_alike(bundle: Bundle, other: Bundle) -> None:
         raise ConfigError(f"{both}; name the one with the least first")
     for side in ("source", "target"):
         if getattr(bundle, side).fingerprint != getattr(other, side).fingerprint:
-            how = "from the same recipe with another training.seed, or with the same tokenizer.model"
-            remedy = f"the models of an ensemble are trained with one: {how}"
+            remedy = "train them from one recipe with another training.seed each, or with one tokenizer.model"
             raise ConfigError(f"{bundle.folder} and {other.folder} have different {side} vocabularies; {remedy}")
 
 
@@ -169,8 +168,7 @@ def _torch(bundle: Bundle, *, device: str, dtype: str, threads: int, others: Seq
         if (bundle.folder / EXPORTED).is_dir():
             remedy = "leave engine, device, dtype, sampling and ensemble out to use the bundle's exported engine"
         else:
-            make = f"make an exported engine with `yiwen export {bundle.folder} --to ctranslate2`"
-            remedy = f"where torch is installed, {make} and use the bundle that then holds one"
+            remedy = f"where torch is installed, make an exported engine with `yiwen export {bundle.folder}`"
         raise MissingDependencyError(f"the torch engine needs torch: pip install 'yiwen[train]'; or {remedy}")
     from yiwen.engines.torch_engine import TorchEngine
 

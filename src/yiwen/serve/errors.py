@@ -56,8 +56,7 @@ def database_says(error: Exception) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """What there is instead, for a message: the first thirty names, and how many more there are."""
-    more = f" and {len(names) - 30} more" if len(names) > 30 else ""
-    return ", ".join(names[:30]) + more
+    return ", ".join(names[:30]) + (f" and {len(names) - 30} more" if len(names) > 30 else "")
 
 
 def _explain(error: ValidationError) -> str:

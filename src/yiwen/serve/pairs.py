@@ -105,8 +105,7 @@ def _joined(first: Translation, last: Translation) -> Translation:
 
     flags = tuple(sorted({*first.flags} - AS_IT_IS | {*last.flags}))
     told: list[Any] = [hop.confidence for hop in (first, last) if is_by_model(hop)]
-    confidence = None if None in told else min(told, default=None)
-    return replace(last, flags=flags, confidence=confidence, sentences=())
+    return replace(last, flags=flags, confidence=None if None in told else min(told, default=None), sentences=())
 
 
 def _changed(config: SearchConfig, settings: Mapping[str, int | None]) -> SearchConfig:
