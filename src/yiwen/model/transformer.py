@@ -5,25 +5,23 @@ Shapes: B batch, S source length, T target length, D d_model, V vocabulary, W hy
 
 from __future__ import annotations
 
-from yiwen.errors import ConfigError, expect, needing
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from yiwen.data.batching import Packing
+from yiwen.errors import ConfigError, expect
+from yiwen.model.attention import Packed
+from yiwen.model.cache import DecoderCache
 from yiwen.model.config import ModelConfig
-
-with needing("a model needs torch", extra="train"):
-    import torch
-    import torch.nn.functional as F
-    from torch import Tensor, nn
-
-    from yiwen.data.batching import Packing
-    from yiwen.model.attention import Packed
-    from yiwen.model.cache import DecoderCache
-    from yiwen.model.decoder import Decoder
-    from yiwen.model.dropout import Dropout
-    from yiwen.model.encoder import Encoder
-    from yiwen.model.init import initialise
-    from yiwen.model.linear import compute_dtype
-    from yiwen.model.masks import attention_bias, padding_mask, target_mask
-    from yiwen.model.positions import RotaryPositions, alibi_bias
-    from yiwen.model.text_encoder import build_positions, embed, self_bias
+from yiwen.model.decoder import Decoder
+from yiwen.model.dropout import Dropout
+from yiwen.model.encoder import Encoder
+from yiwen.model.init import initialise
+from yiwen.model.linear import compute_dtype
+from yiwen.model.masks import attention_bias, padding_mask, target_mask
+from yiwen.model.positions import RotaryPositions, alibi_bias
+from yiwen.model.text_encoder import build_positions, embed, self_bias
 
 
 class Transformer(nn.Module):
