@@ -33,6 +33,8 @@ PLACEHOLDER: Final = re.compile(
 )
 """Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses. Not 6 %zu."""
 _MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
+_CHAIN: Final = re.compile(r"(?<![A-Za-z\d_.])\d+(?:\.\d+){2,}(?![.,]?\d|[A-Za-z_])")
+"""Versions, addresses and sections: 2.3.1 is not 2.3.2, though every number of it stands on either side."""
 _WORD: Final = re.compile(
     rf"[{UNSPACED_LETTERS}][{MARKS}]*|[^\W_{UNSPACED_LETTERS}]+(?:[{SPACED_MARKS}]+[^\W_{UNSPACED_LETTERS}]*)*"
 )
@@ -124,6 +126,9 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
     src = numbers_in(source, src_lang, is_strict=is_known)
     if not (src.digits or src.words or re.search(r"\d", translation)):
         return False
+    src_chains, tgt_chains = (set(_CHAIN.findall(side)) for side in (source, translation))
+    if src_chains - tgt_chains and tgt_chains - src_chains:
+        return True
     tgt = numbers_in(translation, tgt_lang, is_strict=is_known)
     may_be_spelt = range(2 if is_known else 13)
     in_src, in_tgt = _all_of(src), _all_of(tgt)
