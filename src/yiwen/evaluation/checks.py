@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from yiwen.text.numbers import Numbers, knows_words, numbers_in
+from yiwen.text.numbers import TELLS_TIME, Numbers, knows_words, numbers_in
 from yiwen.text.protect import AROUND, LINKED
 from yiwen.text.scripts import MARKS, SPACED_MARKS, UNSPACED_LETTERS, is_unspaced
 
@@ -35,11 +35,6 @@ PLACEHOLDER: Final = re.compile(
 _MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
 _CHAIN: Final = re.compile(r"(?<![A-Za-z\d_.])\d+(?:\.\d+){2,}(?![.,]?\d|[A-Za-z_])")
 """Versions, addresses and sections: 2.3.1 is not 2.3.2, though every number of it stands on either side."""
-_TELLS_TIME: Final = re.compile(
-    r"\d ?(?:[:h]\d\d|(?:[ap]\.? ?m|h|час\w*|horas?)\b)|\b(?:o'clock|uhr|uur|heures?|ore|kl)\b"
-    "|[上下]午|[0-9一二三四五六七八九十两][点點时時시]",
-    re.IGNORECASE,
-)
 _WORD: Final = re.compile(
     rf"[{UNSPACED_LETTERS}][{MARKS}]*|[^\W_{UNSPACED_LETTERS}]+(?:[{SPACED_MARKS}]+[^\W_{UNSPACED_LETTERS}]*)*"
 )
@@ -136,7 +131,7 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
         return True
     tgt = numbers_in(translation, tgt_lang, is_strict=is_known)
     may_be_spelt = range(2 if is_known else 13)
-    tells_time = any(map(_TELLS_TIME.search, (source, translation)))
+    tells_time = any(map(TELLS_TIME.search, (source, translation)))
     in_src, in_tgt = (_all_of(numbers, tells_time=tells_time) for numbers in (src, tgt))
     for numbers, other in ((src.digits, in_tgt), (tgt.digits, in_src)):
         if any(max(values) not in may_be_spelt and not _has(other, values) for values in numbers):
