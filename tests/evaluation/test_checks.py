@@ -128,6 +128,10 @@ def test_good_language_is_no_loop(source: str, translation: str) -> None:
         ("zh-en", "四点五亿人", "460 million people"),
         ("en-zh", "$1.2tn", "1.2亿美元"),
         ("en-zh", "300 years", "两个世纪"),
+        ("en-zh", "since version 2.3.1 of 3.2", "自3.2的2.3.2版起"),
+        ("en-zh", "Take 8 mg of it.", "服用20毫克。"),
+        ("en-de", "7 dogs at 3 p.m.", "30 Hunde um 15 Uhr"),
+        ("zh-en", "地址为10.0.0.1和10.0.0.2", "The addresses are 10.0.0.1 and 10.0.0.1."),
     ],
 )
 def test_another_number_is_found(languages: str, source: str, translation: str) -> None:
@@ -298,6 +302,9 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-zh", "12:00 at midnight; midnight", "半夜12点；夜里12点"),
         ("en-zh", "500 sheets of A4, an i7 with 512 GB", "A4，500张；i7，512GB"),
         ("sv-en", "kl. 14.30", "at 14:30"),
+        ("en-fr", "at five o'clock in the afternoon", "vers 17 heures"),
+        ("zh-en", "下午3点到八点", "from 15:00 to 20:00"),
+        ("en-zh", "On 3.2.2007 it came to version 2.3.1.", "2007年2月3日推出2.3.1版。"),
         ("nl-en", "om 14.30 uur", "at 14:30"),
         ("en-ja", "hexadecimal, octal, more than one row", "16進数、8進数、2行以上"),
     ],

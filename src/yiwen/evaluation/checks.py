@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from yiwen.text.numbers import Numbers, knows_words, numbers_in
+from yiwen.text.numbers import TELLS_TIME, Numbers, knows_words, numbers_in
 from yiwen.text.protect import AROUND, LINKED
 from yiwen.text.scripts import MARKS, SPACED_MARKS, UNSPACED_LETTERS, is_unspaced
 
@@ -33,6 +33,8 @@ PLACEHOLDER: Final = re.compile(
 )
 """Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses. Not 6 %zu."""
 _MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
+_CHAIN: Final = re.compile(r"(?<![A-Za-z\d_.])\d+(?:\.\d+){2,}(?![.,]?\d|[A-Za-z_])")
+"""Versions, addresses and sections: 2.3.1 is not 2.3.2, though every number of it stands on either side."""
 _WORD: Final = re.compile(
     rf"[{UNSPACED_LETTERS}][{MARKS}]*|[^\W_{UNSPACED_LETTERS}]+(?:[{SPACED_MARKS}]+[^\W_{UNSPACED_LETTERS}]*)*"
 )
@@ -124,9 +126,13 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
     src = numbers_in(source, src_lang, is_strict=is_known)
     if not (src.digits or src.words or re.search(r"\d", translation)):
         return False
+    src_chains, tgt_chains = (set(_CHAIN.findall(side)) for side in (source, translation))
+    if src_chains - tgt_chains and tgt_chains - src_chains:
+        return True
     tgt = numbers_in(translation, tgt_lang, is_strict=is_known)
     may_be_spelt = range(2 if is_known else 13)
-    in_src, in_tgt = _all_of(src), _all_of(tgt)
+    tells_time = any(map(TELLS_TIME.search, (source, translation)))
+    in_src, in_tgt = (_all_of(numbers, tells_time=tells_time) for numbers in (src, tgt))
     for numbers, other in ((src.digits, in_tgt), (tgt.digits, in_src)):
         if any(max(values) not in may_be_spelt and not _has(other, values) for values in numbers):
             return True
@@ -134,16 +140,18 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
     return is_src_word_lost and any(value > 1 and not _has(in_src, (value,)) for value in tgt.words)
 
 
-def _all_of(numbers: Numbers) -> frozenset[float]:
-    return numbers.words.union(numbers.hints, *numbers.digits)
+def _all_of(numbers: Numbers, *, tells_time: bool) -> frozenset[float]:
+    """The values of a text's numbers; where there are hours, those that 3 p.m. has elsewhere (15 Uhr), too."""
+    values = numbers.words.union(numbers.hints, *numbers.digits)
+    hours = values if tells_time else ()
+    return values.union(hour + half for hour in hours for half in (-12, 12) if max(hour, hour + half) <= 24)
 
 
 def _has(known: frozenset[float], values: Collection[float]) -> bool:
-    return not known.isdisjoint(values) or any(_is_alike(a, b) for a in values for b in known)
+    return not known.isdisjoint(values) or any(_is_same_year(a, b) for a in values for b in known)
 
 
-def _is_alike(a: float, b: float) -> bool:
-    """The same year (1994, '94, the 20th century) or hour (3 p.m., 15 Uhr)."""
+def _is_same_year(a: float, b: float) -> bool:
+    """1994, '94, the 20th century."""
     low, high = sorted((a, b))
-    is_same_year = 1000 <= high < 2100 and low in (high % 100, high // 100 + 1)
-    return is_same_year or (high - low == 12 and high <= 24)
+    return 1000 <= high < 2100 and low in (high % 100, high // 100 + 1)

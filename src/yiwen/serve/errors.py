@@ -28,7 +28,8 @@ def refusal_of(error: Exception, request_id: str | None) -> ApiError:
     """What a caller is told of an exception."""
     match error:
         case ApiError():
-            return error.with_traceback(None)  # or it holds frames, and so the body, until a full collection
+            error.__context__ = None  # it holds frames, and so the body, until a full collection; so does a traceback
+            return error.with_traceback(None)
         case ValidationError():
             return ApiError(422, "invalid", _explain(error))
         case ConfigError() | DataError():

@@ -25,6 +25,7 @@ from yiwen.text.languages import RUN_ON, base
 _WORDS: Final[dict[str, dict[str, Any]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 ENGLISH: Final[str] = _WORDS["en"]["words"]
 """zero to nineteen, twenty to ninety."""
+TELLS_TIME: Final = re.compile(_WORDS.pop("tells_time"), re.IGNORECASE)
 _ALIKE: Final = _WORDS.pop("alike")
 _SCALES_OF: Final = _WORDS.pop("scales_of")
 _HAN_DIGITS: Final = dict(zip("〇零一二两兩三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
