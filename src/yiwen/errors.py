@@ -15,7 +15,7 @@ A message names the value, the rule it breaks and what to do about it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -89,6 +89,11 @@ def expect(value: Value, kind: Any, name: str, remedy: str, *, but: Any = ()) ->
     if not isinstance(value, kind) or isinstance(value, but):
         raise ConfigError(f"{name} is a {type(value).__name__}; give {remedy}, not {value!r:.60}")
     return value
+
+
+def listed(things: Sequence[object]) -> str:
+    """What a message names: the first thirty, and how many more there are."""
+    return ", ".join(map(str, things[:30])) + (f" and {len(things) - 30} more" if len(things) > 30 else "")
 
 
 @contextmanager

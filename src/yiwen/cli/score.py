@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from yiwen.cli.options import Device, DType, Engine, Model, Threads
-
-MOST_NAMED: Final = 20
-"""Lines without a score that are named."""
 
 
 def score(
@@ -29,7 +26,7 @@ def score(
     model gets `nan`; such are counted and named at the end, and the exit code is 3.
     """
     from yiwen.cli.streams import counted, input_lines, line_pairs, tell_note
-    from yiwen.errors import DataError
+    from yiwen.errors import DataError, listed
     from yiwen.stop import stop_on_signals
     from yiwen.translator import Translator
 
@@ -43,6 +40,7 @@ def score(
             print(f"{result.per_token:.6f}")
             n_lines += 1
     if skipped:
-        shown = ", ".join(map(str, skipped[:MOST_NAMED])) + (", ..." if len(skipped) > MOST_NAMED else "")
         why = f"a side has more subwords than the {translator.bundle.room} that the model has positions for"
-        raise DataError(f"{len(skipped)} of {n_lines} lines have nan for a score: {why}; shorten or drop lines {shown}")
+        raise DataError(
+            f"{len(skipped)} of {n_lines} lines have nan for a score: {why}; shorten or drop lines {listed(skipped)}"
+        )

@@ -7,11 +7,11 @@ from typing import Final
 from yiwen.data.config import more_tests
 from yiwen.data.corpus import ENTITY, CorpusConfig, Targets
 from yiwen.data.intake import Intake, Job, Split
-from yiwen.data.labels import N_SHOWN, labels_of
+from yiwen.data.labels import labels_of
 from yiwen.data.report import Findings
 from yiwen.data.stages import Vocabulary
 from yiwen.data.store import TextPairs
-from yiwen.errors import DataError
+from yiwen.errors import DataError, listed
 from yiwen.text.normalise import normalise
 from yiwen.text.subword import Subword
 
@@ -66,7 +66,7 @@ def check_held_out(pairs: tuple[list[str], list[str]], *, name: str, labels: tup
     for number, (text, target) in enumerate(zip(*pairs, strict=True), 1):
         found = labels_of(normalise(target), targets)
         if unknown := [label for label in found if label not in known]:
-            choice = f"there are {', '.join(labels[:N_SHOWN])}{' ...' if len(labels) > N_SHOWN else ''}"
+            choice = f"there are {listed(labels)}"
             raise DataError(f"{name} text {number} has the label {unknown[0]!r}, which no training text has; {choice}")
         if targets == "tags" and len(found) != len(normalise(text).split(" ")):
             remedy = "give one a word, no word with a blank"

@@ -8,11 +8,10 @@ from itertools import chain
 from typing import Final
 
 from yiwen.data.corpus import Targets
-from yiwen.errors import DataError
+from yiwen.errors import DataError, listed
 from yiwen.text.subword import Subword, encode_words
 
 MOST_LABELS: Final = 1000
-N_SHOWN: Final = 20
 
 
 def labels_of(target: str, targets: Targets) -> list[str]:
@@ -44,9 +43,9 @@ def count_labels(texts: Iterable[str], targets: Targets, known: Iterable[str] = 
     """
     counts = Counter(dict.fromkeys(known, 0))
     counts.update(label for text in texts for label in labels_of(text, targets))
-    shown = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(N_SHOWN))
+    shown = listed([f"{label} {count:,}" for label, count in counts.most_common()])
     n_met = sum(count > 0 for count in counts.values())
     if n_met == 1 or n_met > MOST_LABELS:
         remedy = "is tgt_column their column?"
         raise DataError(f"labels in the training text: {n_met:,} ({shown[:60]}), not 2 to {MOST_LABELS:,}; {remedy}")
-    return tuple(sorted(counts)), f"{len(counts)} labels: {shown}{' ...' if len(counts) > N_SHOWN else ''}"
+    return tuple(sorted(counts)), f"{len(counts)} labels: {shown}"

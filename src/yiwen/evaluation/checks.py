@@ -148,10 +148,9 @@ def _all_of(numbers: Numbers, *, tells_time: bool) -> frozenset[float]:
 
 
 def _has(known: frozenset[float], values: Collection[float]) -> bool:
-    return not known.isdisjoint(values) or any(_is_same_year(a, b) for a in values for b in known)
+    return not (known.isdisjoint(values) and known.isdisjoint(_short(values)) and _short(known).isdisjoint(values))
 
 
-def _is_same_year(a: float, b: float) -> bool:
-    """1994, '94, the 20th century."""
-    low, high = sorted((a, b))
-    return 1000 <= high < 2100 and low in (high % 100, high // 100 + 1)
+def _short(years: Collection[float]) -> set[float]:
+    """'94 and the 20th century for 1994."""
+    return {short for year in years if 1000 <= year < 2100 for short in (year % 100, year // 100 + 1)}

@@ -14,6 +14,7 @@ from string import Template
 from typing import Final
 
 from yiwen import __version__
+from yiwen.errors import listed
 from yiwen.evaluation.lines import Details, Line
 from yiwen.evaluation.metrics import Bins, Evaluation
 from yiwen.evaluation.significance import Comparison
@@ -108,7 +109,7 @@ def translation_sections(
         chart = bars("chrF2", labels, [values for values in series if values[0] is not None])
         said = "chrF2 by words or Chinese characters (lines)" + ("; orange: the other model" if comparison else "")
         yield section("By length of the source", "按原文长度", chart, note=said)
-    flags = [(flag, len(numbers), _some(numbers)) for flag, numbers in details.flagged.items()]
+    flags = [(flag, len(numbers), listed(numbers)) for flag, numbers in details.flagged.items()]
     yield section("Flags", "标记", table(("flag · 标记", "lines · 行数", "which · 行号"), flags))
     if details.calibration_error is not None:
         note = f"Expected calibration error {100 * details.calibration_error:.1f} %: chance of a good translation."
@@ -143,10 +144,6 @@ def _differences(comparison: Comparison) -> str:
         is_real = "yes · 是" if each.is_significant else "no · 否"
         rows.append((each.name, each.system, each.baseline, gain, f"{each.p_value:.4f}", is_real))
     return table(header, rows)
-
-
-def _some(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers[:30])) + (" ..." if len(numbers) > 30 else "")
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:

@@ -10,10 +10,11 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from yiwen.errors import listed
 from yiwen.plan import between
 from yiwen.serve.call import Call
 from yiwen.serve.endpoint import Dialect, Endpoint
-from yiwen.serve.errors import ApiError, listed
+from yiwen.serve.errors import ApiError
 from yiwen.serve.pairs import Way
 from yiwen.serve.streaming import by_sentence, streamed
 from yiwen.stop import StopFlag

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
 
 import sqlalchemy as sa
 from pydantic import ValidationError
@@ -53,11 +52,6 @@ def refusal_of(error: Exception, request_id: str | None) -> ApiError:
 def database_says(error: Exception) -> str:
     """Why a database fails, in its first line: what follows may hold a row."""
     return str(getattr(error, "orig", error)).split("\n")[0]
-
-
-def listed(names: Sequence[str]) -> str:
-    """What there is instead, for a message: the first thirty names, and how many more there are."""
-    return ", ".join(names[:30]) + (f" and {len(names) - 30} more" if len(names) > 30 else "")
 
 
 def _explain(error: ValidationError) -> str:

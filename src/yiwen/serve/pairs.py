@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from yiwen.documents import web
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, listed
 from yiwen.search.config import SearchConfig
 from yiwen.serve.batcher import SharedEngine
-from yiwen.serve.errors import ApiError, listed
+from yiwen.serve.errors import ApiError
 from yiwen.stop import StopFlag
 from yiwen.text.langid import detect, is_in
 from yiwen.text.languages import base, canonical, name_of
