@@ -469,7 +469,7 @@ def test_a_model_whose_checkpoints_are_gone_is_not_trained_over(
     (run / "final").unlink()  # as of one that was still training
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     assert train(text, run, *resume) == 2
-    assert "holds a model and no checkpoint to go on from; give another --run folder" in capsys.readouterr().err
+    assert "holds a model and no checkpoint; give another --run folder" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 

@@ -218,8 +218,7 @@ def require_language(bundle: Bundle, tgt_lang: str) -> None:
     """
     wanted, own = expect(tgt_lang, str, "tgt_lang", "a code such as 'zh-Hant'"), bundle.info.tgt_lang
     if canonical(wanted) != canonical(own) and {base(wanted), base(own)} != {"zh"}:
-        rule = "Simplified and Traditional Chinese are converted, nothing else"
-        remedy = f"leave the language out, or use another model ({rule})"
+        remedy = "leave the language out, or use another model (only Simplified and Traditional Chinese are converted)"
         raise ConfigError(f"{bundle.folder} translates into {own}, not into {wanted}; {remedy}")
 
 
@@ -230,8 +229,7 @@ def require_translator(bundle: Bundle) -> None:
         CheckpointError: If it has learnt something else.
     """
     if (task := bundle.info.task) != "translate":
-        remedy = f"use `yiwen {COMMANDS[task]}`"
-        raise CheckpointError(f"{bundle.folder} is a model of the task {task!r} and no translator; {remedy}")
+        raise CheckpointError(f"{bundle.folder} has task={task!r} and is no translator; use `yiwen {COMMANDS[task]}`")
 
 
 def weights_path(bundle: Bundle) -> Path:

@@ -123,8 +123,7 @@ def check_start(run: Path, recipe: Recipe, *, resume: bool) -> None:
         raise ConfigError(f"{run} is a file, a link to nothing, or may not be written; give another folder with --run")
     if latest_checkpoint(run / "checkpoints") is None:
         if (run / "best").is_dir():  # training would remove it, as one that no checkpoint knows of
-            remedy = "give another --run folder, or remove it first"
-            raise ConfigError(f"{run} holds a model and no checkpoint to go on from; {remedy}")
+            raise ConfigError(f"{run} holds a model and no checkpoint; give another --run folder, or remove it first")
         _choose(recipe)  # what is not there or cannot go together
     elif not resume:
         raise ConfigError(f"{run} exists already; go on by --resume, give another --run folder, or remove it first")

@@ -138,8 +138,7 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         classes, numbers = np.unique(column_or_1d(y), return_inverse=True)
         if loaded.recipe.task != "classify" or len(texts) != len(numbers):
             found = f"has task={loaded.recipe.task!r}, and there are {len(texts)} texts and {len(numbers)} labels"
-            remedy = "give a recipe of the task 'classify' and one label a text"
-            raise ConfigError(f"recipe {self.recipe!r} {found}; {remedy}")
+            raise ConfigError(f"recipe {self.recipe!r} {found}; give one of the task 'classify' and one label a text")
         if len(classes) == 1:
             raise DataError(f"all labels are {labels[0]!r}: there is nothing to tell apart; add texts of another one")
         place = mkdtemp() if self.folder is None else expect(self.folder, str | Path, "folder", "a path, or None")
