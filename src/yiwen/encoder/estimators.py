@@ -199,8 +199,7 @@ def _trained(
     if not any(is_valid):
         differing = f"{len({text.casefold() for text in texts})} of {len(texts)} texts differ"
         why = f"{differing}, a label keeps its last one, and data.valid_pairs is {given.data.valid_pairs}"
-        remedy = "give more texts a label, or raise data.valid_pairs"
-        raise DataError(f"no text can be held out to find the best model: {why}; {remedy}")
+        raise DataError(f"no text can be held out: {why}; give more texts a label, or raise data.valid_pairs")
     for corpus, chosen in ((train, False), (valid, True)):
         kept = (row for row, is_it in zip(compress(rows, fits), is_valid, strict=True) if is_it == chosen)
         Path(corpus.path).write_text("".join(kept), encoding="utf-8")
