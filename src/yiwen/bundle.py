@@ -249,7 +249,7 @@ def weights_path(bundle: Bundle) -> Path:
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write tensors as a safetensors file that others may read, too.
+    """Write tensors as a safetensors file, to be read by whoever may read its folder.
 
     Raises:
         OSError: If the disk is full or fails; safetensors has an error of its own for that, which nobody expects.
@@ -263,7 +263,7 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
         if not (found := re.search(r"os error (\d+)", str(error))):
             raise
         raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from error
-    path.chmod(0o644)  # it is born readable by its owner alone
+    path.chmod(path.parent.stat().st_mode & 0o666)  # it is born readable by its owner alone, whatever the umask
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
