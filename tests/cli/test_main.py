@@ -418,7 +418,7 @@ def test_a_current_folder_that_was_removed_is_named(
     monkeypatch.chdir(tmp_path)
     tmp_path.rmdir()
     assert main(["config"]) == 1
-    assert capsys.readouterr().err == "error: the current folder was removed; `cd` into one that is there\n"
+    assert capsys.readouterr().err == "error: the current folder is gone; `cd` into one that is there\n"
 
 
 def test_a_terminal_without_a_size_is_one_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,9 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another code page could not show Chinese
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        os.getcwd()  # noqa: PTH109  nothing else says whether it is there; Intel's library would end the process
-    except FileNotFoundError as error:
-        return _report(error, "the current folder was removed; `cd` into one that is there", code=1)
+        os.getcwd()  # noqa: PTH109  nothing else says whether it is there; oneMKL would end the process
+    except OSError as error:
+        return _report(error, "the current folder is gone; `cd` into one that is there", code=1)
     if os.environ.get("COLUMNS") == "0":  # of a terminal without a size: nothing would be shown
         del os.environ["COLUMNS"]
     # The line of code that warns says nothing to who typed a command.
