@@ -51,7 +51,7 @@ def test_a_model_is_loaded_from_an_opened_bundle(folder: Path) -> None:
 
 
 def test_only_a_translator_is_loaded_as_one(tiny_classifier: Path) -> None:
-    with pytest.raises(CheckpointError, match="is a model of the task 'classify' and no translator; use `yiwen classi"):
+    with pytest.raises(CheckpointError, match="has task='classify' and is no translator; use `yiwen classi"):
         load_model(open_bundle(tiny_classifier / "best"))
 
 
@@ -282,7 +282,7 @@ def test_a_bundle_without_subwords_is_refused(folder: Path) -> None:
 
 def test_subwords_that_are_no_sentencepiece_model_are_refused(folder: Path) -> None:
     (folder / "shared.spm").write_bytes(b"no model")
-    with pytest.raises(CheckpointError, match="is not a SentencePiece model"):
+    with pytest.raises(CheckpointError, match="is no SentencePiece model"):
         open_bundle(signed(folder))
 
 

@@ -252,9 +252,22 @@ def test_memory_is_the_machines_or_what_a_container_may_use(
 def test_cores_are_those_that_a_container_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5}, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "max 100000\n")
     assert hardware.usable_cores() == 2
     monkeypatch.delattr(os, "sched_getaffinity")  # on macOS and Windows
     assert hardware.usable_cores() == 7
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [("max 100000\n", 7), ("300000 100000\n", 3), ("150000 50000\n", 3), ("20000 100000\n", 1), ("900000 100000\n", 7)],
+)
+def test_cores_are_no_more_than_a_container_has_time_for(
+    monkeypatch: pytest.MonkeyPatch, limit: str, expected: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(7)), raising=False)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: limit)
+    assert hardware.usable_cores() == expected
 
 
 @pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])

@@ -302,7 +302,7 @@ def test_the_manual_names_all_methods() -> None:
         ),
         (
             'task = "mlm"\n[training]\nmetric = "accuracy"\nbatch_tokens = "auto"\nupdate_tokens = 4096\n',
-            "training.batch_tokens='auto' is for translation alone; give task='mlm' a number, such as 4096",
+            "training.batch_tokens='auto' is for translation; give task='mlm' a number, as 4096",
         ),
         (
             'task = "mlm"\n[training]\nmetric = "accuracy"\nattention = "packed"\n',

@@ -1,12 +1,15 @@
 """The command, as `yiwen` or `python -m yiwen`: that of the Python which runs it, whatever comes first on the PATH."""
 
 import atexit
+import os
 import signal
 import sys
 
 
 def main() -> int:
     """Run the command line; a signal while it is still being imported ends it as later, without a traceback."""
+    if sys.getfilesystemencoding() != "utf-8":  # a locale of another encoding: arguments and names would be misread
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     try:
         from yiwen.stop import interrupt
 

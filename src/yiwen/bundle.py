@@ -217,8 +217,7 @@ def require_language(bundle: Bundle, tgt_lang: str) -> None:
     """
     wanted, own = expect(tgt_lang, str, "tgt_lang", "a code such as 'zh-Hant'"), bundle.info.tgt_lang
     if canonical(wanted) != canonical(own) and {base(wanted), base(own)} != {"zh"}:
-        rule = "Simplified and Traditional Chinese are converted, nothing else"
-        remedy = f"leave the language out, or use another model ({rule})"
+        remedy = "leave the language out, or use another model (only Simplified and Traditional Chinese are converted)"
         raise ConfigError(f"{bundle.folder} translates into {own}, not into {wanted}; {remedy}")
 
 
@@ -229,8 +228,7 @@ def require_translator(bundle: Bundle) -> None:
         CheckpointError: If it has learnt something else.
     """
     if (task := bundle.info.task) != "translate":
-        remedy = f"use `yiwen {COMMANDS[task]}`"
-        raise CheckpointError(f"{bundle.folder} is a model of the task {task!r} and no translator; {remedy}")
+        raise CheckpointError(f"{bundle.folder} has task={task!r} and is no translator; use `yiwen {COMMANDS[task]}`")
 
 
 def weights_path(bundle: Bundle) -> Path:
@@ -250,7 +248,7 @@ def weights_path(bundle: Bundle) -> Path:
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write tensors as a safetensors file that others may read, too.
+    """Write tensors as a safetensors file, to be read by whoever may read its folder.
 
     Raises:
         OSError: If the disk is full or fails; safetensors has an error of its own for that, which nobody expects.
@@ -264,7 +262,7 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
         if not (found := re.search(r"os error (\d+)", str(error))):
             raise
         raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from error
-    path.chmod(0o644)  # it is born readable by its owner alone
+    path.chmod(path.parent.stat().st_mode & 0o666)  # it is born readable by its owner alone, whatever the umask
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:

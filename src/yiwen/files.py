@@ -226,8 +226,7 @@ def verify_manifest(folder: Path, *, leave_out: Collection[str] = ()) -> Mapping
         CheckpointError: If the manifest is missing or unreadable, or a file is missing or changed; all are named.
     """
     if not is_complete(folder):
-        remedy = "make it again"
-        raise CheckpointError(f"{folder} has no {MANIFEST}: it was never finished or is not a yiwen folder; {remedy}")
+        raise CheckpointError(f"{folder} has no {MANIFEST}: it was never finished or is no yiwen folder; make it again")
     hashes = read_json(folder / MANIFEST, "make the folder again")
     if not isinstance(hashes, dict) or not all(isinstance(value, str) for value in hashes.values()):
         raise CheckpointError(f"{folder / MANIFEST} does not map file names to hashes; make the folder again")

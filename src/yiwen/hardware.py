@@ -278,8 +278,12 @@ def check_products(products: str, *, device: str, precision: str) -> None:
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on, which in a container are fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that this process may run on, or has time for, which in a container are fewer than the machine has."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # microseconds in so many of them (`docker run --cpus`), or the word "max"
+        quota, period = map(int, Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split())
+        cores = min(cores, max(1, round(quota / period)))
+    return cores
 
 
 def memory_gib() -> float | None:

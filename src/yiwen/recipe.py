@@ -74,8 +74,7 @@ def _check_task(recipe: Recipe) -> None:
         raise ConfigError(f"task={task!r} needs a tgt beside each src, {alone[0]!r} has none")
     if task != "translate":
         if recipe.training.batch_tokens == "auto":
-            remedy = f"give task={task!r} a number, such as 4096"
-            raise ConfigError(f"training.batch_tokens='auto' is for translation alone; {remedy}")
+            raise ConfigError(f"training.batch_tokens='auto' is for translation; give task={task!r} a number, as 4096")
         for name in ("rdrop", "word_dropout", "guided_alignment"):
             if getattr(recipe.training, name):
                 raise ConfigError(f"training.{name} is for task='translate' alone; leave it out, or 0")

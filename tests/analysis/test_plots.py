@@ -133,9 +133,9 @@ def test_positions_of_a_short_table_reach_less_far() -> None:
         ('{"step": 1, "lo', r"metrics\.jsonl is not there or empty"),
         (
             '{"step": 1, "loss": 2.5}\n{"st\n',
-            r"metrics\.jsonl: line 2 is not a record of a step \(.*\); delete that line",
+            r"metrics\.jsonl: line 2 is no record of a step \(.*\); delete that line",
         ),
-        ('{"loss": 2.5}\n', r"metrics\.jsonl: line 1 is not a record of a step \('step'\); delete that line"),
+        ('{"loss": 2.5}\n', r"metrics\.jsonl: line 1 is no record of a step \('step'\); delete that line"),
     ],
 )
 def test_a_damaged_record_is_told_of(tmp_path: Path, record: str, message: str) -> None:

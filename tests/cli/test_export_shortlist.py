@@ -31,5 +31,5 @@ def test_without_the_text_it_says_what_to_do(
     done = run("export", model, "--shortlist")
     assert (done.code, done.out) == (2, b"")
     assert "--shortlist learns from the text that" in done.err
-    assert "run `yiwen prepare` with its recipe, or export without --shortlist" in done.err
+    assert "run `yiwen prepare` with its recipe, or leave it out" in done.err
     assert not (model / "ctranslate2").exists()

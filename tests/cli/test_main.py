@@ -18,6 +18,7 @@ from typing import NoReturn
 import pytest
 import typer
 from commands import YIWEN
+from rich.console import Console
 
 from tiny_model import write_tiny_recipe
 from yiwen import __main__ as entry
@@ -255,6 +256,25 @@ def test_a_file_name_or_text_that_is_no_utf_8_is_named(fail_with: Failing, capsy
     )
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("std::bad_alloc"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 7 bytes"),
+        RuntimeError("CUDA out of memory. Tried to allocate 7 GiB"),
+    ],
+)
+def test_memory_that_runs_out_is_answered(
+    error: BaseException, fail_with: Failing, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fail_with(error)
+    assert main([]) == 1
+    assert capsys.readouterr().err == (
+        f"error: memory ran out, {error!r}; free some, raise `ulimit -v`, or use smaller batches "
+        "(training.batch_tokens), a narrower beam\n"
+    )
+
+
 def test_ctrl_c_before_the_work_begins_is_told(fail_with: Failing, capsys: pytest.CaptureFixture[str]) -> None:
     fail_with(SystemExit(130))
     assert main([]) == 130
@@ -379,6 +399,32 @@ def test_chinese_is_printed_whatever_the_locale_says_and_half_a_character_by_its
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.decode("utf-8").endswith("译文\\udce9\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="UTF-8 whatever the code page")
+def test_arguments_and_names_are_utf_8_whatever_the_locale_says(tmp_path: Path) -> None:
+    (tmp_path / "译文.toml").write_text("[data]\nlang = 1\n", encoding="utf-8")
+    env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-m", "yiwen", "config", "译文.toml"]
+    result = subprocess.run(command, capture_output=True, env=env, cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.decode("utf-8").startswith("error: 译文.toml: data.src_lang is missing")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="removes no folder that a process is in")
+def test_a_current_folder_that_was_removed_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    assert main(["config"]) == 1
+    assert capsys.readouterr().err == "error: the current folder is gone; `cd` into one that is there\n"
+
+
+def test_a_terminal_without_a_size_is_one_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    assert main(["--version"]) == 0
+    assert Console().width == 80
 
 
 @pytest.mark.parametrize(("module", "is_ours"), [("torch", False), ("yiwen.analysis.inspection", True)])

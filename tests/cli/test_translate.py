@@ -236,7 +236,7 @@ def test_a_model_that_is_none_exits_4(run: Commands, tiny_run: TinyRun, tmp_path
     (damaged / "shared.spm").write_bytes(b"")
     for model, message in (
         (tmp_path / "missing", "missing is not a folder; give a bundle, for example runs/NAME/best"),
-        (tmp_path / "empty", "has no manifest.json: it was never finished or is not a yiwen folder"),
+        (tmp_path / "empty", "has no manifest.json: it was never finished or is no yiwen folder"),
         (damaged, "is damaged: shared.spm has changed; restore it from a copy"),
         (
             tampered(tiny_run.best, tmp_path / "new", format_version=99),

@@ -116,7 +116,7 @@ def test_conll_sentences_are_words_and_tags(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert read(CorpusConfig(path="a.conll", src_column="1", tgt_column="2"), tmp_path)[0][1] == b"NNP VBD NN"
     for src, tgt in (("word", "tgt"), ("1", "tag"), ("0", "1")):
-        with pytest.raises(DataError, match="a CoNLL file have no names; give their numbers from 1 instead of"):
+        with pytest.raises(DataError, match="a CoNLL file have no names; give numbers from 1 instead of"):
             read(CorpusConfig(path="a.conll", src_column=src, tgt_column=tgt), tmp_path)
 
 

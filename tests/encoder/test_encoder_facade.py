@@ -154,7 +154,7 @@ def test_what_is_not_to_be_had_is_refused(encoder: Encoder, tiny_run: TinyRun, t
         Encoder.load(tiny_classifier, threads=-1)
     with pytest.raises(ConfigError, match="dtype='int4' is unknown"):
         Encoder.load(tiny_classifier, dtype="int4")
-    with pytest.raises(CheckpointError, match="is a model of the task 'classify' and no translator; use `yiwen class"):
+    with pytest.raises(CheckpointError, match="has task='classify' and is no translator; use `yiwen class"):
         Translator.load(tiny_classifier)
     with pytest.raises(CheckpointError, match="is a model of the task 'translate'; train one of the task 'classify'"):
         Encoder.load(tiny_run.best).classify(["a"])

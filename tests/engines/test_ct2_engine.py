@@ -255,7 +255,7 @@ def test_a_model_of_other_subwords_is_refused(tmp_path: Path, model: Transformer
     exported(tmp_path / "model", model)
     source, target = vocabularies(model)
     for sides in ({"source": fake_subword(28), "target": target}, {"source": source, "target": fake_subword(28)}):
-        with pytest.raises(CheckpointError, match="in their order; it belongs to another model: export the model agai"):
+        with pytest.raises(CheckpointError, match="in their order; it is another model's: export the model agai"):
             CT2Engine(tmp_path / "model", **sides, is_new=True)
 
 

@@ -103,7 +103,7 @@ def test_models_of_another_direction_are_refused(tiny_run: TinyRun, tmp_path: Pa
 
 
 def test_a_model_of_another_task_is_named(tiny_run: TinyRun, tiny_tagger: Path) -> None:
-    with pytest.raises(CheckpointError, match="tag/best is a model of the task 'tag' and no translator; use `yiwen"):
+    with pytest.raises(CheckpointError, match="tag/best has task='tag' and is no translator; use `yiwen"):
         Translator.load(tiny_run.best, ensemble=[tiny_tagger])
 
 

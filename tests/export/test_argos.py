@@ -80,7 +80,7 @@ def test_what_is_no_translator_or_not_this_one_is_not_packed(
     (pooled / "ctranslate2").rename(tmp_path / "ctranslate2")
     encoder = open_bundle(tampered(pooled, tmp_path / "encoder", task="embed"))
     (tmp_path / "ctranslate2").rename(encoder.folder / "ctranslate2")
-    with pytest.raises(CheckpointError, match=r"is a model of the task 'embed' and no translator; use `yiwen embed`"):
+    with pytest.raises(CheckpointError, match=r"has task='embed' and is no translator; use `yiwen embed`"):
         package_argos(encoder)
     upgraded = Path(shutil.copytree(exported_bundle, tmp_path / "upgraded"))
     shutil.copytree(tiny_run.early, upgraded, dirs_exist_ok=True)

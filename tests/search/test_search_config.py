@@ -27,7 +27,7 @@ from yiwen.search.config import SearchConfig
         (
             {"max_len_ratio": 0.0, "max_len_extra": 0},
             "search.max_len_ratio=0.0 and max_len_extra=0 leave no room for a translation; "
-            "neither may be negative and one must be above 0",
+            "none may be negative and one must be above 0",
         ),
         ({"mbr": 7}, "search.mbr=7 asks for more than search.beam_size=5 can find; use beam_size=7 or sampling"),
         ({"mbr": 3, "n_best": 4}, "search.mbr is 3 with search.n_best=4; use 0 for none, or at least as many candid"),

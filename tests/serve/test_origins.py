@@ -258,7 +258,7 @@ def test_a_named_site_may_do_all_that_the_service_offers_and_no_more(serve: Call
         ({"allow_hosts": ("mt.example.org:80",)}, "allow_hosts has 'mt.example.org:80'"),
         (
             {"trusted_proxies": ("10.0.0.5/8",)},
-            "trusted_proxies has '10.0.0.5/8' (10.0.0.5/8 has host bits set); give addresses as 10.0.0.1 or 10.0.0.0/8",
+            "trusted_proxies has '10.0.0.5/8' (10.0.0.5/8 has host bits set); write 10.0.0.1 or 10.0.0.0/8",
         ),
         ({"trusted_proxies": ("300.1.1.1",)}, "trusted_proxies has '300.1.1.1'"),
         ({"trusted_proxies": ("10.0.0",)}, "trusted_proxies has '10.0.0'"),

@@ -50,7 +50,7 @@ def test_a_teacher_that_is_no_translator_is_refused(
     teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun, tmp_path: Path
 ) -> None:
     classifier = tampered(tiny_run.best, tmp_path / "c", task="classify", labels=("a", "b"), tgt_lang="")
-    with pytest.raises(CheckpointError, match="is a model of the task 'classify' and no translator"):
+    with pytest.raises(CheckpointError, match="has task='classify' and is no translator"):
         translate_corpus(Teachers(folder=classifier), loaded)
 
 

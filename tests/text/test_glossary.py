@@ -27,7 +27,7 @@ def test_a_table_has_terms_and_their_translations() -> None:
     [
         ("a\tb\tc", r"terms.tsv: line 1 is 'a\\tb\\tc'; write a source term, TAB, its translation"),
         ("a\tb\n\tc", "terms.tsv: line 2 is"),
-        ("dog,Hund\n \ncat,Katze\n", "terms.tsv: a comma or semicolon in each line, and no TAB; write"),
+        ("dog,Hund\n \ncat,Katze\n", "terms.tsv: a comma or semicolon in each line, no TAB; write"),
         ('<?xml version="1.0"?><tbx><term>dog</term></tbx>', "terms.tsv is XML, as TBX is; write a line a term"),
         ("\n<martif type='TBX'>\n\t<text/></martif>", "terms.tsv is XML, as TBX is; write a line a term"),
         ('{\n\t"dog": "Hund"\n}\n', "terms.tsv is JSON; write a line a term"),

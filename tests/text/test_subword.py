@@ -155,7 +155,7 @@ def test_files_that_are_no_model_of_ours_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"none.spm cannot be read \(No such file"):
         Subword.load(tmp_path / "none.spm")
     (tmp_path / "torn.spm").write_bytes(random.Random(0).randbytes(100))
-    with pytest.raises(CheckpointError, match=r"torn\.spm is not a SentencePiece model"):
+    with pytest.raises(CheckpointError, match=r"torn\.spm is no SentencePiece model"):
         Subword.load(tmp_path / "torn.spm")
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(SENTENCES), model_prefix=str(tmp_path / "other"), vocab_size=50, minloglevel=2

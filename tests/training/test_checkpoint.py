@@ -126,9 +126,16 @@ def test_a_full_disk_is_an_os_error_whoever_writes(tmp_path: Path) -> None:
     assert caught.value.filename == str(tmp_path / "a.safetensors")
 
 
-def test_weights_may_be_read_by_others(tmp_path: Path) -> None:
-    save_tensors({"a": torch.ones(3)}, tmp_path / "a.safetensors")
-    assert (tmp_path / "a.safetensors").stat().st_mode & 0o777 == 0o644
+@pytest.mark.skipif(os.name == "nt", reason="no such rights there")
+@pytest.mark.parametrize(("umask", "expected"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_weights_may_be_read_by_whom_the_umask_lets(tmp_path: Path, umask: int, expected: int) -> None:
+    before = os.umask(umask)
+    try:
+        (tmp_path / "model").mkdir()
+        save_tensors({"a": torch.ones(3)}, tmp_path / "model" / "a.safetensors")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "model" / "a.safetensors").stat().st_mode & 0o777 == expected
 
 
 def test_a_file_that_is_no_safetensors_file_is_refused(tmp_path: Path) -> None:

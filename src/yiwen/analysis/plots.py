@@ -218,8 +218,7 @@ def run_curves(runs: Sequence[Path]) -> dict[str, dict[str, tuple[list[float], l
                 entry = json.loads(record)
                 step = entry["step"]
             except (ValueError, TypeError, KeyError) as error:
-                remedy = "delete that line"
-                raise DataError(f"{path}: line {number} is not a record of a step ({error}); {remedy}") from error
+                raise DataError(f"{path}: line {number} is no record of a step ({error}); delete that line") from error
             for quantity, value in entry.items():
                 if quantity not in ("step", "epoch") and not quantity.endswith("perplexity"):  # it is e to the loss
                     steps, values = curves.setdefault(quantity, {}).setdefault(names[run], ([], []))

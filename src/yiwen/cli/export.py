@@ -43,8 +43,7 @@ def export(
     store = Store.open(prepared) if prepared.is_dir() else None
     if shortlist and store is None:
         text = f"the text that {bundle.folder} was trained on, which is not prepared here ({prepared})"
-        remedy = "run `yiwen prepare` with its recipe, or export without --shortlist"
-        raise ConfigError(f"--shortlist learns from {text}; {remedy}")
+        raise ConfigError(f"--shortlist learns from {text}; run `yiwen prepare` with its recipe, or leave it out")
     valid = store.valid if store else None
     with stoppable(stderr=as_json) as (stop, console):
         if bundle.info.task == "translate":

@@ -65,6 +65,8 @@ _REMEDIES: Final = {
     errno.EMFILE: "let the process open more files: `ulimit -n 1024`",
 }
 """What to do about an error of the system."""
+_OUT_OF_MEMORY: Final = ("allocate memory", "out of memory", "not enough memory")
+"""What PyTorch and CTranslate2 say, for Python's MemoryError."""
 
 # Plain help, not rich's boxes: it starts twice as fast and reads well in 80 columns and in a pipe.
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -105,6 +107,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another code page could not show Chinese
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        os.getcwd()  # noqa: PTH109  nothing else says whether it is there; oneMKL would end the process
+    except OSError as error:
+        return _report(error, "the current folder is gone; `cd` into one that is there", code=1)
+    if os.environ.get("COLUMNS") == "0":  # of a terminal without a size: nothing would be shown
+        del os.environ["COLUMNS"]
     # The line of code that warns says nothing to who typed a command.
     warnings.formatwarning = lambda message, *place, **more: f"warning: {message}\n"
     try:
@@ -133,6 +141,11 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise
         cure = f"pip install 'yiwen[train]' ({error}); `yiwen doctor` shows what else is missing"
         return _report(error, f"this needs {error.name}: {cure}", code=1)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not any(words in str(error) for words in _OUT_OF_MEMORY):
+            raise
+        cure = "free some, raise `ulimit -v`, or use smaller batches (training.batch_tokens), a narrower beam"
+        return _report(error, f"memory ran out, {error!r}; {cure}", code=1)
     except UnicodeEncodeError as error:
         if error.reason != "surrogates not allowed":
             raise

@@ -31,16 +31,12 @@ def score(
     from yiwen.translator import Translator
 
     skipped: list[int] = []
-    n_lines = 0
     translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads)
     tell_note(translator.note)
     with stop_on_signals() as stop, input_lines(src, stop=stop) as src_lines, input_lines(tgt, stop=stop) as tgt_lines:
         pairs = line_pairs(src_lines, tgt_lines, names=(src, tgt))
-        for result in counted(translator.score_pairs(pairs, skipped=skipped, stop=stop)):
+        for n_lines, result in enumerate(counted(translator.score_pairs(pairs, skipped=skipped, stop=stop)), 1):  # noqa: B007
             print(f"{result.per_token:.6f}")
-            n_lines += 1
     if skipped:
         why = f"a side has more subwords than the {translator.bundle.room} that the model has positions for"
-        raise DataError(
-            f"{len(skipped)} of {n_lines} lines have nan for a score: {why}; shorten or drop lines {listed(skipped)}"
-        )
+        raise DataError(f"{len(skipped)} of {n_lines} lines score nan: {why}; shorten or drop lines {listed(skipped)}")

@@ -27,8 +27,7 @@ def read_conll(path: Path, src_column: str, tgt_column: str, *, size: int) -> It
     given = src_column, tgt_column  # if not named, the first and the last; of text alone both sides are the first
     numbers = {("src", "tgt"): ("1", "0"), ("src", "src"): ("1", "1")}.get(given, given)
     if "0" in given or not all(number.isdecimal() for number in numbers):
-        names = f"{src_column!r} and {tgt_column!r}"
-        remedy = f"give their numbers from 1 instead of {names}, or none for the first and the last"
+        remedy = f"give numbers from 1 instead of {src_column!r} and {tgt_column!r}, or none for the first and the last"
         raise DataError(f"{path}: columns of a CoNLL file have no names; {remedy}")
     for block in lines.blocks(_sentences(lines.lines_of(path)), size):
         src, tgt = (int(number) - 1 for number in numbers)

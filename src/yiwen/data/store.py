@@ -142,8 +142,7 @@ class Store:
             DataError: If the store has none, because its subwords are not sampled.
         """
         if "src_text" not in self._batches[0].schema.names:
-            remedy = "set tokenizer.sampling above 0 and prepare again to have both"
-            raise DataError(f"{self.folder} holds no text, only ids; {remedy}")
+            raise DataError(f"{self.folder} holds no text, only ids; set tokenizer.sampling above 0 and prepare again")
         return [self._batches[batch].column(f"{side}_text")[row].as_py() for batch, row in self._places(rows)]
 
     def where(self, row: int) -> str:

@@ -138,8 +138,7 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         classes, numbers = np.unique(column_or_1d(y), return_inverse=True)
         if loaded.recipe.task != "classify" or len(texts) != len(numbers):
             found = f"has task={loaded.recipe.task!r}, and there are {len(texts)} texts and {len(numbers)} labels"
-            remedy = "give a recipe of the task 'classify' and one label a text"
-            raise ConfigError(f"recipe {self.recipe!r} {found}; {remedy}")
+            raise ConfigError(f"recipe {self.recipe!r} {found}; give one of the task 'classify' and one label a text")
         if len(classes) == 1:
             raise DataError(f"all labels are {labels[0]!r}: there is nothing to tell apart; add texts of another one")
         place = mkdtemp() if self.folder is None else expect(self.folder, str | Path, "folder", "a path, or None")
@@ -200,8 +199,7 @@ def _trained(
     if not any(is_valid):
         differing = f"{len({text.casefold() for text in texts})} of {len(texts)} texts differ"
         why = f"{differing}, a label keeps its last one, and data.valid_pairs is {given.data.valid_pairs}"
-        remedy = "give more texts a label, or raise data.valid_pairs"
-        raise DataError(f"no text can be held out to find the best model: {why}; {remedy}")
+        raise DataError(f"no text can be held out: {why}; give more texts a label, or raise data.valid_pairs")
     for corpus, chosen in ((train, False), (valid, True)):
         kept = (row for row, is_it in zip(compress(rows, fits), is_valid, strict=True) if is_it == chosen)
         Path(corpus.path).write_text("".join(kept), encoding="utf-8")

@@ -107,9 +107,8 @@ def check_vocabulary(folder: Path, *, source: Subword, target: Subword) -> None:
         names = ("shared_vocabulary.json", "vocabulary.json", f"{side}_vocabulary.json")  # an encoder has the second
         path = next((folder / name for name in names if (folder / name).is_file()), folder / names[-1])
         if read_json(path, "export the model again") != vocabulary(subword):
-            remedy = "it belongs to another model: export the model again"
             held = f"the {subword.vocab_size} subwords of the {side} in their order"
-            raise CheckpointError(f"{path} does not hold {held}; {remedy}")
+            raise CheckpointError(f"{path} does not hold {held}; it is another model's: export the model again")
 
 
 def card_of(bundle: Bundle) -> bytes:

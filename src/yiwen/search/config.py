@@ -71,8 +71,7 @@ class SearchConfig:
                 raise ConfigError(f"{wanted}; use beam_size={n} or sampling")
         if self.max_len_ratio < 0 or self.max_len_extra < 0 or self.max_len_ratio + self.max_len_extra == 0:
             both = f"search.max_len_ratio={self.max_len_ratio} and max_len_extra={self.max_len_extra}"
-            remedy = "neither may be negative and one must be above 0"
-            raise ConfigError(f"{both} leave no room for a translation; {remedy}")
+            raise ConfigError(f"{both} leave no room for a translation; none may be negative and one must be above 0")
 
     @lru_cache(maxsize=256)  # noqa: B019  it keeps values, not an object's life
     def changed(self, **settings: Any) -> SearchConfig:

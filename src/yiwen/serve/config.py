@@ -90,8 +90,7 @@ class ServeConfig:
             try:
                 ipaddress.ip_network(proxy)
             except ValueError as error:
-                remedy = "give addresses as 10.0.0.1 or 10.0.0.0/8"
-                raise ConfigError(f"trusted_proxies has {proxy!r} ({error}); {remedy}") from None
+                raise ConfigError(f"trusted_proxies has {proxy!r} ({error}); write 10.0.0.1 or 10.0.0.0/8") from None
 
     @property
     def is_loopback(self) -> bool:

@@ -59,8 +59,7 @@ class Glossary:
             raise DataError(f"{source} is {what}; write a line a term: a source term, TAB, its translation, no quotes")
         lines = [line for line in text.split("\n") if line.strip()]
         if lines and "\t" not in text and all(re.search("[^,;][,;][^,;]", line) for line in lines):
-            remedy = "write a term, TAB, its translation"
-            raise DataError(f"{source}: a comma or semicolon in each line, and no TAB; {remedy}")
+            raise DataError(f"{source}: a comma or semicolon in each line, no TAB; write a term, TAB, its translation")
         terms: dict[str, str] = {}
         for number, line in enumerate(text.split("\n"), 1):
             term, *rest = map(normalise, line.split("\t"))

@@ -120,8 +120,7 @@ class Subword:
         try:
             processor = sentencepiece.SentencePieceProcessor(model_proto=content)
         except (RuntimeError, ValueError, OSError) as error:
-            remedy = "restore it or train again"
-            raise CheckpointError(f"{name} is not a SentencePiece model ({error}); {remedy}") from error
+            raise CheckpointError(f"{name} is no SentencePiece model ({error}); restore it or train again") from error
         found = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
         wanted = (PAD_ID, UNK_ID, BOS_ID, EOS_ID)
         if found != wanted:
