@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -422,6 +424,17 @@ def test_a_document_is_forgotten_after_an_hour_though_nobody_comes(
             assert time.monotonic() < deadline
             time.sleep(0.05)
         assert [http.get(f"/v1/documents/{id_}").status_code for id_ in (kept, old)] == [200, 404]
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_document_that_is_kept_keeps_no_model_that_was_replaced(exported_bundle: Path, tmp_path: Path) -> None:
+    service = service_of(tmp_path, exported_bundle)
+    (replaced,) = map(weakref.ref, service.pairs.engines)
+    with running(service) as address, httpx.Client(timeout=60, base_url=address) as http:
+        assert service.jobs._jobs[sent(http)["id"]].finished.wait(60)
+        service.reload()
+        gc.collect()
+        assert replaced() is None
 
 
 @pytest.mark.usefixtures("in_process")

@@ -21,7 +21,7 @@ from yiwen.documents import Limits, formats, translate_document
 from yiwen.errors import Stopped
 from yiwen.serve.batcher import Overloaded
 from yiwen.serve.errors import ApiError, refusal_of
-from yiwen.serve.pairs import AUTO, Way
+from yiwen.serve.pairs import AUTO
 from yiwen.stop import StopFlag
 from yiwen.translator import Translation
 
@@ -61,7 +61,6 @@ class Job:
     is_open: bool = False
     """Whether knowing its id is enough to fetch it."""
     finished: threading.Event = field(default_factory=threading.Event)
-    _way: Way = field(init=False)
 
     @property
     def suffix(self) -> str:
@@ -212,6 +211,7 @@ class Jobs:
         except Exception as error:
             job.status, job.error = "error", refusal_of(error, job.call.request.scope.get("request_id"))
         finally:
+            vars(job).pop("_way", None)  # the document is kept for an hour: a model that is replaced must not be
             if job.status == "error" or job.stop:  # what fails costs nothing, nor what was given up before its end
                 job.give_back()
             job.call.service.metrics.characters.inc(job.paid.total())
