@@ -555,8 +555,12 @@ def test_who_gives_a_document_up_leaves_nothing_of_it(
             time.sleep(0.01)
         assert (waiting.status, waiting.data) == ("queued", b"Deti.")
         assert http.delete(f"/v1/documents/{ids[2]}").status_code == 200
-        assert (waiting.data, waiting.finished.is_set()) == (b"", True)
+        assert waiting.finished.is_set()
         assert (bool(waiting.stop), told) == (True, [waiting.stop]), "or its texts wait on"
+        forgotten = weakref.ref(waiting)
+        del waiting
+        gc.collect()
+        assert forgotten() is None, "or those that wait their turn fill the memory"
         held.set()
 
 

@@ -140,7 +140,7 @@ class Jobs:
         self._make_room(call.owner)
         self._jobs[job.id] = job
         asyncio.get_running_loop().call_later(_KEPT_S, self.remove, job.id)
-        self._threads.submit(self._work, job)
+        self._threads.submit(self._work, job.id)
         return job
 
     def get(self, call: Call) -> Job:
@@ -158,7 +158,6 @@ class Jobs:
         """Stop and forget a document, if it is there. By its id: what waits must not keep what was forgotten before."""
         if (job := self._jobs.pop(job_id, None)) is not None:
             job.call.service.drop(job.stop)
-            job.data = b""  # one that waits for its turn is held by the queue
             job.finished.set()
 
     def close(self) -> None:
@@ -190,9 +189,10 @@ class Jobs:
         ended[0].give_back()
         self.remove(ended[0].id)
 
-    def _work(self, job: Job) -> None:
+    def _work(self, job_id: str) -> None:
+        if (job := self._jobs.get(job_id)) is None:  # it was forgotten while it waited
+            return
         try:
-            job.stop.check("translation")
             job.status = "translating"
             job.data = translate_document(
                 job.data,
