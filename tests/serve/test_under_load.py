@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import shutil
 import socket
 import statistics
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -399,6 +401,23 @@ def test_who_leaves_a_stream_ends_the_work_for_it(service: Callable[..., Service
             assert sock.recv(15) == b"HTTP/1.1 200 OK"
         wait_for(lambda: left.n_running == 0)
     assert slow.n_begun < len(sentences)
+
+
+def test_who_leaves_a_stream_leaves_no_model_behind(service: Callable[..., Service]) -> None:
+    left = service()
+    slowed(left, 0.3)
+    (replaced,) = map(weakref.ref, left.pairs.engines)
+    gc.disable()  # a service collects so seldom
+    try:
+        with running(left) as address:
+            with connect(address) as sock:
+                sock.sendall(request(T, translation(f"{TEXT} Kabe robu. Gedi bapu.", stream=True)))
+                assert sock.recv(15) == b"HTTP/1.1 200 OK"
+            wait_for(lambda: left.n_running == 0)
+            left.reload()
+            wait_for(lambda: replaced() is None)
+    finally:
+        gc.enable()
 
 
 def test_an_answer_that_takes_too_long_is_given_up(service: Callable[..., Service]) -> None:

@@ -207,8 +207,7 @@ def _append(file: Path, line: bytes) -> None:
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     with open(file, "ab", buffering=0, opener=partial(os.open, mode=0o600)) as corrections:
-        n_written = corrections.write(line)
-        if n_written < len(line):
+        if (n_written := corrections.write(line)) < len(line):
             corrections.truncate(corrections.tell() - n_written)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
 

@@ -21,7 +21,7 @@ from yiwen.documents import Limits, formats, translate_document
 from yiwen.errors import Stopped
 from yiwen.serve.batcher import Overloaded
 from yiwen.serve.errors import ApiError, refusal_of
-from yiwen.serve.pairs import AUTO, Way
+from yiwen.serve.pairs import AUTO
 from yiwen.stop import StopFlag
 from yiwen.translator import Translation
 
@@ -61,7 +61,6 @@ class Job:
     is_open: bool = False
     """Whether knowing its id is enough to fetch it."""
     finished: threading.Event = field(default_factory=threading.Event)
-    _way: Way = field(init=False)
 
     @property
     def suffix(self) -> str:
@@ -141,7 +140,7 @@ class Jobs:
         self._make_room(call.owner)
         self._jobs[job.id] = job
         asyncio.get_running_loop().call_later(_KEPT_S, self.remove, job.id)
-        self._threads.submit(self._work, job)
+        self._threads.submit(self._work, job.id)
         return job
 
     def get(self, call: Call) -> Job:
@@ -159,7 +158,6 @@ class Jobs:
         """Stop and forget a document, if it is there. By its id: what waits must not keep what was forgotten before."""
         if (job := self._jobs.pop(job_id, None)) is not None:
             job.call.service.drop(job.stop)
-            job.data = b""  # one that waits for its turn is held by the queue
             job.finished.set()
 
     def close(self) -> None:
@@ -191,9 +189,10 @@ class Jobs:
         ended[0].give_back()
         self.remove(ended[0].id)
 
-    def _work(self, job: Job) -> None:
+    def _work(self, job_id: str) -> None:
+        if (job := self._jobs.get(job_id)) is None:  # it was forgotten while it waited
+            return
         try:
-            job.stop.check("translation")
             job.status = "translating"
             job.data = translate_document(
                 job.data,
@@ -212,6 +211,7 @@ class Jobs:
         except Exception as error:
             job.status, job.error = "error", refusal_of(error, job.call.request.scope.get("request_id"))
         finally:
+            vars(job).pop("_way", None)  # the document is kept for an hour: a model that is replaced must not be
             if job.status == "error" or job.stop:  # what fails costs nothing, nor what was given up before its end
                 job.give_back()
             job.call.service.metrics.characters.inc(job.paid.total())

@@ -55,6 +55,7 @@ async def by_sentence(call: Call, text: str, *, src: str, tgt: str, **options: A
             await task
         finally:
             task.cancel()
+            del task  # it and this frame would hold each other, and the model, until a full collection
 
 
 def _parts(way: Way, text: str, stop: StopFlag, options: dict[str, Any]) -> Iterator[Part]:
