@@ -107,6 +107,25 @@ def test_greedy_search_without_scores_finds_the_same(
     assert all(math.isnan(group[0].score) for group in found)
 
 
+def test_what_a_limit_cuts_is_not_searched_greedily_again(
+    engine: CT2Engine, model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, submit = [], Runtime.submit
+
+    def counted(self: Runtime, batch: list[list[int]], *given: Any, **options: Any) -> list[Any]:
+        begun.append(len(batch))
+        return submit(self, batch, *given, **options)
+
+    monkeypatch.setattr(Runtime, "submit", counted)
+    sources = sources_for(model, [2, 3, 5], seed=1)
+    found = engine.search(sources, config=SearchConfig(beam_size=1, max_len_ratio=0.0, max_len_extra=1))
+    rows = engine.score(sources, [group[0].ids for group in found])
+    assert [group[0].is_finished for group in found] == [True, True, False]
+    assert begun == [3]
+    for (best,), row in zip(found, rows, strict=True):
+        assert best.log_prob == pytest.approx(sum(row if best.is_finished else row[:-1]), abs=1e-4)
+
+
 def test_forced_log_probs_agree(trained: TorchEngine, engine: CT2Engine, model: Transformer) -> None:
     sources = sources_for(model, [1, 7, 46, 3])
     targets = [[5, 6], [], [7] * 46, [9, 9, 9]]
@@ -232,10 +251,11 @@ def test_greedily_what_ends_at_the_limit_has_ended_with_scores_or_without(
     limit: int, length: int, is_finished: bool
 ) -> None:
     config = SearchConfig(beam_size=1, min_len=3)
-    (found,) = settled_greedy([Seen((5, 6, 7), math.nan, True)], limit=limit, config=config) or []
-    assert (found.ids, found.is_finished) == ((5, 6, 7)[:length], is_finished)
-    scored = settled_greedy([Seen((5, 6, 7), -2.0, True)], limit=limit, config=config)
-    assert [(h.ids, h.log_prob) for h in scored or []] == [((5, 6, 7), -2.0)] * is_finished
+    for log_prob in (math.nan, -2.0):
+        (found,) = settled_greedy([Seen((5, 6, 7), log_prob, True)], limit=limit, config=config) or []
+        assert (found.ids, found.is_finished) == ((5, 6, 7)[:length], is_finished)
+        told = log_prob if is_finished else math.nan  # of three subwords, and not of the two that are left
+        assert found.log_prob == pytest.approx(told, nan_ok=True)
     assert settled_greedy([Seen((5, 6), -2.0, True)], limit=limit, config=config) is None, "it ended too early"
 
 
