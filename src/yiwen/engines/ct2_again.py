@@ -1,7 +1,4 @@
-"""What one search of a batch does not settle, in such a way that everything our search would see is seen.
-
-Imports no torch.
-"""
+"""One sentence searched again, in such a way that everything our search would see is seen. Imports no torch."""
 
 from __future__ import annotations
 
@@ -11,10 +8,9 @@ from dataclasses import replace
 
 from yiwen.engines.ct2_rules import IMPOSSIBLE, Seen, hypotheses, replay
 from yiwen.engines.ct2_runtime import Runtime
-from yiwen.engines.engine import Ids, Sentences
+from yiwen.engines.engine import Ids
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
-from yiwen.stop import StopFlag
 
 
 def greedy_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Hypothesis]:
@@ -26,21 +22,7 @@ def greedy_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config:
     most = limit + 1
     lengths = {"max_decoding_length": most, "min_decoding_length": min(config.min_len, most)}
     (seen,) = runtime.seen(runtime.submit([source], config, prefix=prefix, **lengths), config)
-    return hypotheses(_rescored(runtime, [source], [Seen(seen[0].ids[:limit], 0.0, seen[0].is_finished)]), config)
-
-
-def summed(
-    runtime: Runtime,
-    sources: Sentences,
-    found: dict[int, list[Hypothesis]],
-    config: SearchConfig,
-    stop: StopFlag | None,
-) -> dict[int, list[Hypothesis]]:
-    """Those of the translations that greedy search has found without their sums, with these from a second pass."""
-    places = [i for i, (best,) in found.items() if math.isnan(best.log_prob)]
-    cut = [Seen(found[i][0].ids, 0.0, found[i][0].is_finished) for i in places]
-    known = hypotheses(_rescored(runtime, [sources[i] for i in places], cut, stop), config)
-    return {i: [hypothesis] for i, hypothesis in zip(places, known, strict=True)}
+    return hypotheses(_rescored(runtime, source, [Seen(seen[0].ids[:limit], 0.0, seen[0].is_finished)]), config)
 
 
 def beam_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Hypothesis]:
@@ -94,12 +76,12 @@ def _going_on(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: Se
         one_step = {"max_decoding_length": length, "min_decoding_length": length, "use_vmap": False}
         calls = [call for h in found for call in runtime.submit([source], config, prefix=h.ids, **one_step)]
         grown = [h for group in runtime.seen(calls, config) for h in group if h.log_prob > IMPOSSIBLE]
-        found = sorted(_rescored(runtime, [source] * len(grown), grown), key=lambda h: -h.log_prob)[: config.beam_size]
+        found = sorted(_rescored(runtime, source, grown), key=lambda h: -h.log_prob)[: config.beam_size]
     return found
 
 
-def _rescored(runtime: Runtime, sources: Sentences, seen: Sequence[Seen], stop: StopFlag | None = None) -> list[Seen]:
-    """The hypotheses, one a source, with log-probabilities of a forced pass."""
-    rows = runtime.score(sources, [h.ids for h in seen], stop=stop)
+def _rescored(runtime: Runtime, source: Ids, seen: Sequence[Seen]) -> list[Seen]:
+    """The hypotheses with log-probabilities of a forced pass."""
+    rows = runtime.score([source] * len(seen), [h.ids for h in seen])
     sums = [math.fsum(row if h.is_finished else row[:-1]) for h, row in zip(seen, rows, strict=True)]
     return [replace(h, log_prob=total) for h, total in zip(seen, sums, strict=True)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ctranslate2 import Translator
 
 from yiwen.bundle import check_room
-from yiwen.engines.ct2_again import beam_again, greedy_again, summed
+from yiwen.engines.ct2_again import beam_again, greedy_again
 from yiwen.engines.ct2_rules import settled_beam, settled_greedy
 from yiwen.engines.ct2_runtime import LARGE, Runtime, open_model
 from yiwen.engines.engine import Sentences, longest_first
@@ -24,6 +24,7 @@ from yiwen.files import verify_manifest
 from yiwen.hardware import default_threads
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
+from yiwen.search.penalties import scored
 from yiwen.stop import StopFlag, poll
 from yiwen.text.subword import Subword
 
@@ -120,10 +121,11 @@ class CT2Engine:
         limits = config.limits(sources, forced, room=self._room)
         free = [i for i, prefix in enumerate(forced) if not len(prefix)]
         found = dict(search_once(self._runtime, sources, limits, free, config, with_scores=with_scores, stop=stop))
-        is_greedy = config.beam_size == 1
-        if is_greedy and with_scores:
-            found |= summed(self._runtime, sources, found, config, stop)
-        again = greedy_again if is_greedy else beam_again
+        cut = [i for i, group in found.items() if with_scores and not group[0].is_finished]  # by greedy search alone
+        rows = self._runtime.score([sources[i] for i in cut], [found[i][0].ids for i in cut], stop=stop)
+        for i, row in zip(cut, rows, strict=True):
+            found[i] = [scored(found[i][0].ids, math.fsum(row[:-1]), config, is_finished=False)]
+        again = greedy_again if config.beam_size == 1 else beam_again
         for i in set(range(len(sources))) - found.keys():
             poll(stop, "translation")
             found[i] = again(self._runtime, sources[i], forced[i], limits[i], config)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from operator import ne
 from typing import Final
 
 from yiwen.once import once
@@ -72,21 +73,24 @@ _BLANKS: Final = (
     rf"|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])|(?<=[{_STOPS}{_LEFT}）】》〉」』]){_BLANK}+"
 )
 _ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…)(?!{_CODE}){_BLANK}*{_DOTS}|(?<![.\w{MASK}]){_DOTS}(?=[{HAN}])|。。+"
-_RULES: Final[list[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]]] = [
-    ("full-width letter", _WIDE_LETTERS, _half),
-    ("full-width sign", _WIDE_SIGNS, _half),
-    ("full-width sign", re.compile(r"(?<![A-Za-z\d])(?:(?<!，)\d{1,2}|\d{3})，(?=\d{3}(?!\d))"), _half),
-    ("half-width bracket", re.compile(_BRACKET), _bracket),
-    ("straight quote", re.compile(r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"'), _quote),  # not from inch to inch
-    ("straight quote", re.compile(_SINGLE), lambda found: f"‘{found[1]}’" if found[1] else found[0]),
-    ("ellipsis", re.compile(_ELLIPSIS), lambda found: "。" if found[0] == "。。" else "……"),
-    ("ellipsis", re.compile(rf"(?<=[\w){MASK}])(?:\.{{3}}|…)[.…]*+\Z"), lambda found: "……"),
-    ("dash", re.compile(_DASH), _dash),
-    ("half-width mark", re.compile(_MARKS), lambda found: found[0].translate(_TO_FULL)),
-    ("blank", re.compile(_BLANKS), lambda found: found[1] or ""),
-    ("interpunct", re.compile(f"(?<=[{HAN}])[•‧・](?=[{HAN}])"), lambda found: "·"),
+_RULES: Final[list[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[re.Match[str]], str]]]] = [
+    (breach, re.compile(sign), re.compile(pattern), mended)
+    for breach, sign, pattern, mended in (
+        ("full-width letter", "", _WIDE_LETTERS, _half),
+        ("full-width sign", "[．－／＠＿：％]", _WIDE_SIGNS, _half),
+        ("full-width sign", r"，\d", r"(?<![A-Za-z\d])(?:(?<!，)\d{1,2}|\d{3})，(?=\d{3}(?!\d))", _half),
+        ("half-width bracket", "", _BRACKET, _bracket),
+        ("straight quote", '"', r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"', _quote),  # not from inch to inch
+        ("straight quote", "'", _SINGLE, lambda found: f"‘{found[1]}’" if found[1] else found[0]),
+        ("ellipsis", r"…|\.\.\.|。。", _ELLIPSIS, lambda found: "。" if found[0] == "。。" else "……"),
+        ("ellipsis", r"…|\.\.\.", rf"(?<=[\w){MASK}])(?:\.{{3}}|…)[.…]*+\Z", lambda found: "……"),
+        ("dash", "[-–—]", _DASH, _dash),
+        ("half-width mark", "[,.!?;:]", _MARKS, lambda found: found[0].translate(_TO_FULL)),
+        ("blank", _BLANK, _BLANKS, lambda found: found[1] or ""),
+        ("interpunct", "[•‧・]", f"(?<=[{HAN}])[•‧・](?=[{HAN}])", lambda found: "·"),
+    )
 ]
-"""(breach, where it may be, what belongs there), in the order in which they are mended."""
+"""(breach, a sign that is quicker to look for, where it may be, what belongs there), in the order of mending."""
 _QUOTE: Final = re.compile('["“”‘「」『』《》]')
 _TO_CORNER: Final = str.maketrans("“”‘’", "「」『』")
 _TO_MAINLAND: Final = str.maketrans("「」『』衞吿砲", "“”‘’卫告炮")
@@ -127,7 +131,8 @@ def is_traditional(text: str) -> bool:
     >>> is_traditional("這個軟體"), is_traditional("这个软件"), is_traditional("你好")
     (True, False, False)
     """
-    return _HAN_CHARACTER.search(text) is not None and _n_changed(text, "t2s") > _n_changed(text, "s2t")
+    n_on_the_way = _n_changed(text, "t2s") if _HAN_CHARACTER.search(text) else 0
+    return n_on_the_way > 0 and n_on_the_way > _n_changed(text, "s2t")
 
 
 def to_simplified(text: str) -> str:
@@ -176,7 +181,7 @@ def in_latin(text: str) -> str:
 
 
 def _n_changed(text: str, config: str) -> int:
-    return sum(a != b for a, b in zip(text, _converter(config)(text), strict=False))
+    return sum(map(ne, text, _converter(config)(text)))
 
 
 @once
@@ -210,7 +215,7 @@ def violations(text: str) -> tuple[str, ...]:
     found: list[str] = []
     for line in filter(_HAN_CHARACTER.search, text.split("\n")):
         prose, _ = masked(line)
-        for name, pattern, replace in _RULES:
+        for name, _, pattern, replace in _RULES:
             found += [name for match in pattern.finditer(prose) if replace(match) != match[0]]
         found += ["unpaired"] * (not is_paired(line))
     return tuple(found)
@@ -218,7 +223,7 @@ def violations(text: str) -> tuple[str, ...]:
 
 def is_paired(line: str) -> bool:
     """Whether every quote and title mark of a line has its partner. An apostrophe needs none."""
-    return not _QUOTE.search(line) or paired(line) == line
+    return paired(line) == line
 
 
 def paired(line: str) -> str:
@@ -227,6 +232,8 @@ def paired(line: str) -> str:
     >>> paired("他说：“好。"), paired("”好“，他说。"), paired("他说“好”了”。"), paired("《书")
     ('他说：“好。”', '“好”，他说。', '他说“好”了。', '书')
     """
+    if not _QUOTE.search(line):
+        return line
     if line.count('"') % 2 and not re.search(r'\d"[^"]*\Z', line):  # neither is an inch
         before, after = line.rsplit('"', 1)
         is_opening = re.match(r"\w", after) and not re.search(r"\w\Z", before)
@@ -260,8 +267,8 @@ def _set(line: str, pairs: bool, kept: re.Pattern[str]) -> str:
     for _ in range(9 + min(line.count('"'), 64)):
         usual = _WIDE_LETTERS.sub(_half, line)  # what is code may show only in usual letters
         mended, spans = masked(usual, [(*term.span(), term[0]) for term in kept.finditer(usual)])
-        for _, pattern, replace in _RULES:
-            mended = pattern.sub(replace, mended)
+        for _, sign, pattern, replace in _RULES:
+            mended = pattern.sub(replace, mended) if sign.search(mended) else mended
         mended = unmasked(paired(mended) if pairs else mended, spans)
         if mended == line:
             break
