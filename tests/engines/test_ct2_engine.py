@@ -275,7 +275,7 @@ def test_a_model_of_other_subwords_is_refused(tmp_path: Path, model: Transformer
     source, target = vocabularies(model)
     for sides in ({"source": fake_subword(28), "target": target}, {"source": source, "target": fake_subword(28)}):
         with pytest.raises(CheckpointError, match="in their order; it belongs to another model: export the model agai"):
-            CT2Engine(tmp_path / "model", **sides, is_new=True)
+            CT2Engine(tmp_path / "model", **sides, threads=0, is_new=True)
 
 
 def test_an_engine_uses_every_core_where_nobody_says_how_many(
@@ -284,7 +284,7 @@ def test_an_engine_uses_every_core_where_nobody_says_how_many(
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     exported(tmp_path / "model", model)
     source, target = vocabularies(model)
-    assert CT2Engine(tmp_path / "model", source=source, target=target, is_new=True).replicas == 3
+    assert CT2Engine(tmp_path / "model", source=source, target=target, threads=0, is_new=True).replicas == 3
 
 
 def test_a_model_leaves_torch_its_threads(tmp_path: Path, model: Transformer) -> None:
@@ -521,7 +521,7 @@ def test_an_unreadable_description_is_refused(tmp_path: Path, model: Transformer
     source, target = vocabularies(model)
     (tmp_path / "model" / "export.json").write_text(content, encoding="utf-8")
     with pytest.raises(CheckpointError, match=message):
-        CT2Engine(tmp_path / "model", source=source, target=target, is_new=True)
+        CT2Engine(tmp_path / "model", source=source, target=target, threads=0, is_new=True)
 
 
 def test_a_model_that_the_runtime_cannot_read_is_named(tmp_path: Path, model: Transformer) -> None:
@@ -529,7 +529,7 @@ def test_a_model_that_the_runtime_cannot_read_is_named(tmp_path: Path, model: Tr
     source, target = vocabularies(model)
     (tmp_path / "model" / "model.bin").write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match=r"CTranslate2 cannot load .*; free memory, or export again"):
-        CT2Engine(tmp_path / "model", source=source, target=target, is_new=True)
+        CT2Engine(tmp_path / "model", source=source, target=target, threads=0, is_new=True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are UTF-8 there")
@@ -537,7 +537,7 @@ def test_a_folder_whose_name_is_no_utf_8_can_be_opened(tmp_path: Path, model: Tr
     exported(tmp_path / "model", model)
     folder = (tmp_path / "model").rename(tmp_path / os.fsdecode(b"m\xff"))
     source, target = vocabularies(model)
-    assert CT2Engine(folder, source=source, target=target, is_new=True).score([[5, 6]], [[7]])
+    assert CT2Engine(folder, source=source, target=target, threads=0, is_new=True).score([[5, 6]], [[7]])
 
 
 def test_a_number_type_that_is_none_is_damage(tmp_path: Path, model: Transformer) -> None:

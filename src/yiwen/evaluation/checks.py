@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
-from operator import eq
 from typing import Final
 
 from yiwen.text.numbers import Numbers, knows_words, numbers_in
@@ -83,13 +82,10 @@ def n_words(text: str) -> int:
 def _repeats(text: str, *, is_strict: bool) -> int:
     """How many times in a row the text says what it repeats most; 1 where it repeats nothing worth mentioning."""
     words = _WORD.findall(text.lower())
-    pairs = [*pairwise(words)]
-    if len({*pairs}) == len(pairs) and not any(map(eq, words, words[1:])):  # as in most texts
-        return 1
     between: list[str] = []  # what stands before, between and behind the words, once it is asked for
     last: dict[tuple[str, str], int] = {}
     distances = {1}
-    for place, pair in enumerate(pairs):
+    for place, pair in enumerate(pairwise(words)):
         distances.add(place - last.get(pair, place))
         last[pair] = place
     most = 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from operator import ne
 from typing import Final
 
 from yiwen.once import once
@@ -73,22 +72,21 @@ _BLANKS: Final = (
     rf"|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])|(?<=[{_STOPS}{_LEFT}）】》〉」』]){_BLANK}+"
 )
 _ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…)(?!{_CODE}){_BLANK}*{_DOTS}|(?<![.\w{MASK}]){_DOTS}(?=[{HAN}])|。。+"
+_GROUPED: Final = r"(?<![A-Za-z\d])(?:(?<!，)\d{1,2}|\d{3})，(?=\d{3}(?!\d))"
 _RULES: Final[list[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[re.Match[str]], str]]]] = [
-    (breach, re.compile(sign), re.compile(pattern), mended)
-    for breach, sign, pattern, mended in (
-        ("full-width letter", "", _WIDE_LETTERS, _half),
-        ("full-width sign", "[．－／＠＿：％]", _WIDE_SIGNS, _half),
-        ("full-width sign", r"，\d", r"(?<![A-Za-z\d])(?:(?<!，)\d{1,2}|\d{3})，(?=\d{3}(?!\d))", _half),
-        ("half-width bracket", "", _BRACKET, _bracket),
-        ("straight quote", '"', r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"', _quote),  # not from inch to inch
-        ("straight quote", "'", _SINGLE, lambda found: f"‘{found[1]}’" if found[1] else found[0]),
-        ("ellipsis", r"…|\.\.\.|。。", _ELLIPSIS, lambda found: "。" if found[0] == "。。" else "……"),
-        ("ellipsis", r"…|\.\.\.", rf"(?<=[\w){MASK}])(?:\.{{3}}|…)[.…]*+\Z", lambda found: "……"),
-        ("dash", "[-–—]", _DASH, _dash),
-        ("half-width mark", "[,.!?;:]", _MARKS, lambda found: found[0].translate(_TO_FULL)),
-        ("blank", _BLANK, _BLANKS, lambda found: found[1] or ""),
-        ("interpunct", "[•‧・]", f"(?<=[{HAN}])[•‧・](?=[{HAN}])", lambda found: "·"),
-    )
+    ("full-width letter", _WIDE_LETTERS, _WIDE_LETTERS, _half),
+    ("full-width sign", re.compile("[．－／＠＿：％]"), _WIDE_SIGNS, _half),
+    ("full-width sign", re.compile("，"), re.compile(_GROUPED), _half),
+    ("half-width bracket", re.compile("[(（]"), re.compile(_BRACKET), _bracket),
+    # Not from inch to inch.
+    ("straight quote", re.compile('"'), re.compile(r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"'), _quote),
+    ("straight quote", re.compile("'"), re.compile(_SINGLE), lambda found: f"‘{found[1]}’" if found[1] else found[0]),
+    ("ellipsis", re.compile(r"…|\.\.|。。"), re.compile(_ELLIPSIS), lambda found: "。" if found[0] == "。。" else "……"),
+    ("ellipsis", re.compile(r"…|\.\."), re.compile(rf"(?<=[\w){MASK}])(?:\.{{3}}|…)[.…]*+\Z"), lambda found: "……"),
+    ("dash", re.compile("[-–—]"), re.compile(_DASH), _dash),
+    ("half-width mark", re.compile("[,.!?;:]"), re.compile(_MARKS), lambda found: found[0].translate(_TO_FULL)),
+    ("blank", re.compile(_BLANK), re.compile(_BLANKS), lambda found: found[1] or ""),
+    ("interpunct", re.compile("[•‧・]"), re.compile(f"(?<=[{HAN}])[•‧・](?=[{HAN}])"), lambda found: "·"),
 ]
 """(breach, a sign that is quicker to look for, where it may be, what belongs there), in the order of mending."""
 _QUOTE: Final = re.compile('["“”‘「」『』《》]')
@@ -151,7 +149,7 @@ def to_traditional(text: str) -> str:
 def in_script(text: str, lang: str) -> str:
     """Chinese as a language writes it (`zh-Hans`, `zh-Hant`), but for code; for other languages the text as it is."""
     convert = {"zh-Hans": to_simplified, "zh-Hant": to_traditional}.get(canonical(lang))
-    if convert is None:
+    if convert is None or not text:
         return text
     prose, spans = (text, []) if MASK in text else masked(text)  # a mask in it: no code is left
     return unmasked(convert(prose), spans)
@@ -181,7 +179,7 @@ def in_latin(text: str) -> str:
 
 
 def _n_changed(text: str, config: str) -> int:
-    return sum(map(ne, text, _converter(config)(text)))
+    return sum(a != b for a, b in zip(text, _converter(config)(text), strict=False))
 
 
 @once
@@ -223,7 +221,7 @@ def violations(text: str) -> tuple[str, ...]:
 
 def is_paired(line: str) -> bool:
     """Whether every quote and title mark of a line has its partner. An apostrophe needs none."""
-    return paired(line) == line
+    return not _QUOTE.search(line) or paired(line) == line
 
 
 def paired(line: str) -> str:
@@ -232,8 +230,6 @@ def paired(line: str) -> str:
     >>> paired("他说：“好。"), paired("”好“，他说。"), paired("他说“好”了”。"), paired("《书")
     ('他说：“好。”', '“好”，他说。', '他说“好”了。', '书')
     """
-    if not _QUOTE.search(line):
-        return line
     if line.count('"') % 2 and not re.search(r'\d"[^"]*\Z', line):  # neither is an inch
         before, after = line.rsplit('"', 1)
         is_opening = re.match(r"\w", after) and not re.search(r"\w\Z", before)
@@ -269,7 +265,7 @@ def _set(line: str, pairs: bool, kept: re.Pattern[str]) -> str:
         mended, spans = masked(usual, [(*term.span(), term[0]) for term in kept.finditer(usual)])
         for _, sign, pattern, replace in _RULES:
             mended = pattern.sub(replace, mended) if sign.search(mended) else mended
-        mended = unmasked(paired(mended) if pairs else mended, spans)
+        mended = unmasked(paired(mended) if pairs and _QUOTE.search(mended) else mended, spans)
         if mended == line:
             break
         line = mended

@@ -58,8 +58,6 @@ _COMPOUND: Final = re.compile(  # 1億2千万, 1億2,345万; Korean puts a blank
 )
 _ROMAN: Final = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()  # noqa: SIM905
 _CENTURY: Final = re.compile(rf"\b(?:({'|'.join(_ROMAN)})(?:e|ème|er)s?|({'|'.join(n for n in _ROMAN if n[1:])}))\b")
-_ROMAN_SIGN: Final = re.compile("[IVX][IVXeè]")
-"""What every such century holds, and few texts: quicker to look for."""
 _DIGIT: Final = re.compile(r"\d")
 _SEPARATOR: Final = re.compile(r"[.,'’．]")
 _SCALED: Final = rf"(?: ?[多余餘个個]?([{''.join(_HAN_UNITS)}]+)|[- ]?({'|'.join(_SCALE)})[ns]?\b)"
@@ -95,9 +93,8 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
     for sign, forms in _forms(language):
         for form, alike in forms if sign.search(text) else ():
             text = form.sub(alike, text)
-    digits = list[frozenset[float]]()
+    digits, scales = list[frozenset[float]](), _SCALE | _WORDS.get(language, _WORDS["en"])["scales"]
     if _DIGIT.search(text):
-        scales = _SCALE | _WORDS.get(language, _WORDS["en"])["scales"]
         text = _COMPOUND.sub(_in_digits, _SHORT.sub(lambda found: found[0].translate(_TO_HAN), text))
         for number, han, word, next_han, next_word in _DIGITS.findall(text):
             scale = math.prod(_HAN_UNITS[sign] for sign in han or next_han) * scales.get((word or next_word).lower(), 1)
@@ -110,7 +107,7 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
         words, hints = _in_chinese(_SUM.sub(lambda found: found[0].translate(_PLAIN), text))
     elif language in _WORDS:
         words, hints = _in_words(text.lower(), _lexicon(language))
-    if _ROMAN_SIGN.search(text):
+    if re.search("[IVX][IVXeè]", text):  # quicker to look for
         hints |= {float(_ROMAN.index(one or other) + 1) for one, other in _CENTURY.findall(text)}
     if words or hints:
         hints |= _joined(words, hints, words.union(*digits))
@@ -125,9 +122,8 @@ def _forms(language: str) -> list[tuple[re.Pattern[str], list[tuple[re.Pattern[s
     """
     scales = {rf"(?<=[\d百千万천만]) ?(?:{words})": sign for sign, words in _SCALES_OF.get(language, {}).items()}
     groups = [*_ALIKE["any"].items(), *_ALIKE["digits"].items(), *_ALIKE.get(language, {}).items()]
-    groups += [(r"[\d百千万천만]", scales)] if scales else []
     found = []
-    for sign, forms in groups:
+    for sign, forms in (*groups, (r"[\d百千万천만]", scales)):
         compiled = [(re.compile(form, re.IGNORECASE), alike) for form, alike in forms.items()]
         found.append((re.compile(sign), compiled))
     return found
@@ -181,8 +177,6 @@ def _joined(words: set[float], hints: set[float], numbers: set[float]) -> set[fl
 
 
 def _in_digits(found: re.Match[str]) -> str:
-    if found[0].isdecimal() or not found[0]:  # nearly always
-        return found[0]
     parts = zip(found.group(1, 2, 4, 5), (1e12, 1e8, 1e4, 1.0), strict=True)
     numbers = [(size, *each) for part, size in parts for each in re.findall(r"([\d,]+)(\D?)", part or "")]
     value = sum(size * float(number.replace(",", "")) * _HAN_UNITS.get(unit, 1.0) for size, number, unit in numbers)
@@ -267,9 +261,7 @@ def _lexicon(language: str) -> _Lexicon:
     known = _WORDS[language]
     values = dict(zip(known["words"].split(), (*range(20), *range(20, 100, 10)), strict=True))
     values |= known["more"] | known["scales"]
-    hints = known["hours"] | {
-        word: (n,) for n, same in enumerate(known["hints"].split(), 1) for word in same.split("/")
-    }
+    hints = known["hours"] | {word: (n,) for n, row in enumerate(known["hints"].split(), 1) for word in row.split("/")}
     part, hint = "|".join(sorted(values, key=len, reverse=True)), "|".join(hints)
     # Dreizehn is not drei and zehn as well: that would be 2^n ways for n of them.
     number = rf"(?>{part})(?:[ns]?{_BETWEEN}(?>{part}))*"

@@ -132,9 +132,7 @@ class Reader:
 
     def lacks_term(self, reading: Reading, written: str) -> bool:
         """True where a translation, as the model or as we write it, does not hold what the glossary asks for."""
-        if not reading.terms:
-            return False
-        texts = (restored(written, reading.kept), *reading.terms)
+        texts = (restored(written, reading.kept), *reading.terms) if reading.terms else ("",)
         said, *terms = (in_script(text, self.tgt_lang).casefold().replace("’", "'") for text in texts)
         return any(term not in said for term in terms)
 
