@@ -38,7 +38,7 @@ import yiwen
 from sides.report import RESULTS, machine_lines, publish, shown, spread
 from yiwen import hardware
 from yiwen.engines import torch_engine
-from yiwen.engines.ct2_engine import CT2Engine, search_once
+from yiwen.engines.ct2_engine import CT2Engine
 from yiwen.engines.engine import Engine
 from yiwen.engines.exported import COMPUTE_TYPES, ExportInfo, write_info
 from yiwen.engines.torch_engine import TorchEngine
@@ -102,8 +102,8 @@ def exported_work(engine: CT2Engine) -> list[Work]:
 
         def run(size: int, sources: Sentences, targets: Sentences) -> object:
             runtime.batch_tokens = size
-            limits, free = [TARGET_LEN] * len(sources), range(len(sources))
-            return list(search_once(runtime, sources, limits, free, config, with_scores=True, stop=None))
+            limits = dict.fromkeys(range(len(sources)), TARGET_LEN)
+            return list(engine.search_once(sources, limits=limits, config=config, scores=True, stop=None))
 
         return run
 

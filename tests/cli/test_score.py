@@ -8,7 +8,6 @@ import pytest
 from commands import Asked, Commands
 
 from tiny_model import TinyRun
-from yiwen.cli.score import MOST_NAMED
 from yiwen.stop import StopFlag
 from yiwen.translator import Translator
 
@@ -52,7 +51,7 @@ def test_pairs_that_are_too_long_are_named_and_the_others_are_scored(
     assert [float(line) for line in done.lines[::2]] == pytest.approx([s.per_token for s in expected], abs=1e-5)
 
 
-@pytest.mark.parametrize(("n", "end"), [(MOST_NAMED, "19, 20\n"), (MOST_NAMED + 1, "19, 20, ...\n")])
+@pytest.mark.parametrize(("n", "end"), [(30, "29, 30\n"), (31, "29, 30 and 1 more\n")])
 def test_of_very_many_that_are_too_long_the_first_are_named(
     n: int, end: str, run: Commands, tiny_run: TinyRun, tmp_path: Path
 ) -> None:

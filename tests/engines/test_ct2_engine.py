@@ -107,6 +107,24 @@ def test_greedy_search_without_scores_finds_the_same(
     assert all(math.isnan(group[0].score) for group in found)
 
 
+def test_what_a_limit_cuts_is_not_searched_greedily_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless, config = random_model(SHAPE, eos=-40.0), SearchConfig(beam_size=1, max_len_ratio=1.0, max_len_extra=1)
+    engine, trained = exported(tmp_path / "model", endless), TorchEngine(random_model(SHAPE, eos=-40.0))
+    begun, submit = [], Runtime.submit
+
+    def counted(self: Runtime, batch: list[list[int]], *given: Any, **options: Any) -> list[Any]:
+        begun.append(len(batch))
+        return submit(self, batch, *given, **options)
+
+    monkeypatch.setattr(Runtime, "submit", counted)
+    sources = sources_for(endless, [2, 3, 5])
+    theirs = [best for (best,) in engine.search(sources, config=config)]
+    assert begun == [3]
+    assert [(len(h.ids), h.is_finished) for h in theirs] == [(3, False), (4, False), (6, False)]
+    ours = [best for (best,) in trained.search(sources, config=config)]
+    assert [h.log_prob for h in theirs] == pytest.approx([h.log_prob for h in ours], rel=1e-5, abs=2e-4)
+
+
 def test_forced_log_probs_agree(trained: TorchEngine, engine: CT2Engine, model: Transformer) -> None:
     sources = sources_for(model, [1, 7, 46, 3])
     targets = [[5, 6], [], [7] * 46, [9, 9, 9]]
@@ -232,10 +250,11 @@ def test_greedily_what_ends_at_the_limit_has_ended_with_scores_or_without(
     limit: int, length: int, is_finished: bool
 ) -> None:
     config = SearchConfig(beam_size=1, min_len=3)
-    (found,) = settled_greedy([Seen((5, 6, 7), math.nan, True)], limit=limit, config=config) or []
-    assert (found.ids, found.is_finished) == ((5, 6, 7)[:length], is_finished)
-    scored = settled_greedy([Seen((5, 6, 7), -2.0, True)], limit=limit, config=config)
-    assert [(h.ids, h.log_prob) for h in scored or []] == [((5, 6, 7), -2.0)] * is_finished
+    for log_prob in (math.nan, -2.0):
+        (found,) = settled_greedy([Seen((5, 6, 7), log_prob, True)], limit=limit, config=config) or []
+        assert (found.ids, found.is_finished) == ((5, 6, 7)[:length], is_finished)
+        told = log_prob if is_finished else math.nan  # of three subwords, and not of the two that are left
+        assert found.log_prob == pytest.approx(told, nan_ok=True)
     assert settled_greedy([Seen((5, 6), -2.0, True)], limit=limit, config=config) is None, "it ended too early"
 
 
@@ -256,7 +275,7 @@ def test_a_model_of_other_subwords_is_refused(tmp_path: Path, model: Transformer
     source, target = vocabularies(model)
     for sides in ({"source": fake_subword(28), "target": target}, {"source": source, "target": fake_subword(28)}):
         with pytest.raises(CheckpointError, match="in their order; it is another model's: export the model agai"):
-            CT2Engine(tmp_path / "model", **sides, is_new=True)
+            CT2Engine(tmp_path / "model", **sides, threads=0, is_new=True)
 
 
 def test_an_engine_uses_every_core_where_nobody_says_how_many(
@@ -265,7 +284,7 @@ def test_an_engine_uses_every_core_where_nobody_says_how_many(
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     exported(tmp_path / "model", model)
     source, target = vocabularies(model)
-    assert CT2Engine(tmp_path / "model", source=source, target=target, is_new=True).replicas == 3
+    assert CT2Engine(tmp_path / "model", source=source, target=target, threads=0, is_new=True).replicas == 3
 
 
 def test_a_model_leaves_torch_its_threads(tmp_path: Path, model: Transformer) -> None:
@@ -502,7 +521,7 @@ def test_an_unreadable_description_is_refused(tmp_path: Path, model: Transformer
     source, target = vocabularies(model)
     (tmp_path / "model" / "export.json").write_text(content, encoding="utf-8")
     with pytest.raises(CheckpointError, match=message):
-        CT2Engine(tmp_path / "model", source=source, target=target, is_new=True)
+        CT2Engine(tmp_path / "model", source=source, target=target, threads=0, is_new=True)
 
 
 def test_a_model_that_the_runtime_cannot_read_is_named(tmp_path: Path, model: Transformer) -> None:
@@ -510,7 +529,7 @@ def test_a_model_that_the_runtime_cannot_read_is_named(tmp_path: Path, model: Tr
     source, target = vocabularies(model)
     (tmp_path / "model" / "model.bin").write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match=r"CTranslate2 cannot load .*; free memory, or export again"):
-        CT2Engine(tmp_path / "model", source=source, target=target, is_new=True)
+        CT2Engine(tmp_path / "model", source=source, target=target, threads=0, is_new=True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are UTF-8 there")
@@ -518,7 +537,7 @@ def test_a_folder_whose_name_is_no_utf_8_can_be_opened(tmp_path: Path, model: Tr
     exported(tmp_path / "model", model)
     folder = (tmp_path / "model").rename(tmp_path / os.fsdecode(b"m\xff"))
     source, target = vocabularies(model)
-    assert CT2Engine(folder, source=source, target=target, is_new=True).score([[5, 6]], [[7]])
+    assert CT2Engine(folder, source=source, target=target, threads=0, is_new=True).score([[5, 6]], [[7]])
 
 
 def test_a_number_type_that_is_none_is_damage(tmp_path: Path, model: Transformer) -> None:

@@ -166,7 +166,7 @@ def test_vocabulary_that_does_not_match_is_refused(tmp_path: Path, damage: str) 
         path.unlink()
     message = "cannot be read" if damage in ("missing", "no_json") else "does not hold the 29 subwords of the source"
     with pytest.raises(CheckpointError, match=message):
-        CT2Engine(tmp_path / "model", source=source, target=target, is_new=True)
+        CT2Engine(tmp_path / "model", source=source, target=target, threads=0, is_new=True)
 
 
 def test_another_models_subwords_are_refused(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_another_models_subwords_are_refused(tmp_path: Path) -> None:
     exported(tmp_path / "model", model)
     source, _ = vocabularies(model)
     with pytest.raises(CheckpointError, match="does not hold the 31 subwords of the target"):
-        CT2Engine(tmp_path / "model", source=source, target=fake_subword(31), is_new=True)
+        CT2Engine(tmp_path / "model", source=source, target=fake_subword(31), threads=0, is_new=True)
 
 
 def test_mutants_of_the_model_file_are_refused_by_the_manifest(tmp_path: Path) -> None:

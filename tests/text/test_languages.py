@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 from yiwen.errors import ConfigError
 from yiwen.evaluation.metrics import bleu_tokenizer
-from yiwen.text.languages import UNSPACED, base, canonical, name_of
+from yiwen.text.languages import UNSPACED, base, canonical, name_of, table
 from yiwen.text.scripts import SCRIPTS, is_leftwards, script_of
 
 SPELLINGS = {
@@ -34,6 +36,17 @@ def test_every_spelling_of_a_language_gives_its_one_code(code: str) -> None:
         SPELLINGS[code].split(), code
     )
     assert canonical(f" {code} ") == canonical(canonical(code)) == code
+
+
+def test_codes_whose_names_we_know_are_those_that_langcodes_gives() -> None:
+    codes = [*table()["names"]]
+    assert [canonical(code) for code in codes] == [canonical(code.upper()) for code in codes]  # which it is asked for
+
+
+def test_a_usual_code_is_known_without_langcodes() -> None:
+    script = "import sys; from yiwen.text.languages import canonical as of; print(of('zh'), of('de'), *sys.modules)"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert (found[:2], "langcodes" in found) == (["zh-Hans", "de"], False)
 
 
 def test_a_member_of_a_language_is_that_language_and_what_means_a_country_its_own() -> None:

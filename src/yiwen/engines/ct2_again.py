@@ -14,7 +14,7 @@ from yiwen.search.hypothesis import Hypothesis
 
 
 def greedy_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Hypothesis]:
-    """Greedy search where a prefix, a limit or the shortest length plays a part.
+    """Greedy search where a prefix or the shortest length plays a part.
 
     What is forbidden before the softmax instead of after it leaves the likeliest of the rest the same; the
     log-probabilities are those of a second pass.

@@ -7,7 +7,7 @@ searched again in such a way that everything our search would see is seen.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +24,7 @@ from yiwen.files import verify_manifest
 from yiwen.hardware import default_threads
 from yiwen.search.config import SearchConfig
 from yiwen.search.hypothesis import Hypothesis
+from yiwen.search.penalties import scored
 from yiwen.stop import StopFlag, poll
 from yiwen.text.subword import Subword
 
@@ -42,14 +43,7 @@ class CT2Engine:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        source: Subword,
-        target: Subword,
-        device: str = "cpu",
-        threads: int = 0,
-        is_new: bool = False,
+        self, folder: Path, *, source: Subword, target: Subword, device: str = "cpu", threads: int, is_new: bool = False
     ) -> None:
         """Open an exported model and check that it is whole and computes here what it computed when it was made.
 
@@ -118,13 +112,37 @@ class CT2Engine:
         forced: Sentences = prefixes or [()] * len(sources)
         check_room(self._room, source=sources, prefix=forced)  # CTranslate2 would fail for a batch, or cut in silence
         limits = config.limits(sources, forced, room=self._room)
-        free = [i for i, prefix in enumerate(forced) if not len(prefix)]
-        found = dict(search_once(self._runtime, sources, limits, free, config, with_scores=with_scores, stop=stop))
+        free = {i: limits[i] for i, prefix in enumerate(forced) if not len(prefix)}
+        found = dict(self.search_once(sources, limits=free, config=config, scores=with_scores, stop=stop))
+        cut = [i for i, group in found.items() if with_scores and not group[0].is_finished]  # by greedy search alone
+        rows = self._runtime.score([sources[i] for i in cut], [found[i][0].ids for i in cut], stop=stop)
+        for i, row in zip(cut, rows, strict=True):
+            found[i] = [scored(found[i][0].ids, math.fsum(row[:-1]), config, is_finished=False)]
         again = greedy_again if config.beam_size == 1 else beam_again
         for i in set(range(len(sources))) - found.keys():
             poll(stop, "translation")
             found[i] = again(self._runtime, sources[i], forced[i], limits[i], config)
         return [found[i] for i in range(len(sources))]
+
+    def search_once(
+        self, sources: Sentences, *, limits: dict[int, int], config: SearchConfig, scores: bool, stop: StopFlag | None
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """Search the sentences at the places that have limits; gives those that this settles and what was found."""
+        settled = settled_beam if config.beam_size > 1 else settled_greedy
+        scores = scores or config.beam_size > 1
+        # What may not end yet: before the softmax instead of after it, the likeliest of the rest stay the same.
+        least = 0 if scores else config.min_len
+
+        def submit(batch: list[int]) -> list[Any]:
+            longest = max(limits[i] for i in batch) + _SPARE
+            lengths: dict[str, Any] = {"max_decoding_length": longest, "min_decoding_length": min(least, longest)}
+            return self._runtime.submit([sources[i] for i in batch], config, return_scores=scores, **lengths)
+
+        batches = longest_first(list(map(len, sources)), self._runtime.batch_tokens // config.beam_size, only=limits)
+        for batch, calls in self._runtime.in_flight(batches, submit, stop, "translation"):
+            for i, seen in zip(batch, self._runtime.seen(calls, config), strict=True):
+                if (found := settled(seen, limit=limits[i], config=config)) is not None:
+                    yield i, found
 
     def score(self, sources: Sentences, targets: Sentences, *, stop: StopFlag | None = None) -> list[list[float]]:
         """Log-probability of each token of the given translations, eos last; one list a sentence.
@@ -165,32 +183,3 @@ class CT2Engine:
         """The greedy translation of each source, without the shortlist's help: what golden sentences are made of."""
         calls = self._runtime.submit(sources, GREEDY, max_decoding_length=self._room, use_vmap=False)
         return [group[0].ids for group in self._runtime.seen(calls, GREEDY)]
-
-
-def search_once(
-    runtime: Runtime,
-    sources: Sentences,
-    limits: Sequence[int],
-    free: Sequence[int],
-    config: SearchConfig,
-    *,
-    with_scores: bool,
-    stop: StopFlag | None,
-) -> Iterator[tuple[int, list[Hypothesis]]]:
-    """Search the sentences at the places `free`; gives the places that this settles and what was found for each."""
-    is_greedy = config.beam_size == 1
-    settled = settled_greedy if is_greedy else settled_beam
-    with_scores = with_scores or not is_greedy
-    # What may not end yet: before the softmax instead of after it, the likeliest of the rest stay the same.
-    least = 0 if with_scores else config.min_len
-
-    def submit(batch: list[int]) -> list[Any]:
-        longest = max(limits[i] for i in batch) + _SPARE
-        lengths: dict[str, Any] = {"max_decoding_length": longest, "min_decoding_length": min(least, longest)}
-        return runtime.submit([sources[i] for i in batch], config, return_scores=with_scores, **lengths)
-
-    batches = longest_first(list(map(len, sources)), runtime.batch_tokens // config.beam_size, only=free)
-    for batch, calls in runtime.in_flight(batches, submit, stop, "translation"):
-        for i, seen in zip(batch, runtime.seen(calls, config), strict=True):
-            if (found := settled(seen, limit=limits[i], config=config)) is not None:
-                yield i, found

@@ -51,7 +51,7 @@ def settled_greedy(seen: Sequence[Seen], *, limit: int, config: SearchConfig) ->
     """Our greedy translation, where CTranslate2's tells it; None where that has to be searched again.
 
     Greedy search takes the likeliest subword of each step whatever comes later: up to our limit its and ours differ
-    only where an end that is too early was the likeliest, and where it went on we cut.
+    only where an end that is too early was the likeliest. Where it went on we cut, and its sum is not a number.
 
     Args:
         seen: The one that it found, longer than `limit` where it had not ended there. Its log-probability is not a
@@ -60,10 +60,9 @@ def settled_greedy(seen: Sequence[Seen], *, limit: int, config: SearchConfig) ->
         config: Our rules.
     """
     (found,) = seen
-    if math.isnan(found.log_prob):
+    if math.isnan(found.log_prob) or len(found.ids) > limit:
         return [Hypothesis(found.ids[:limit], math.nan, math.nan, len(found.ids) <= limit)]
-    is_known = config.min_len <= len(found.ids) <= limit  # the sum up to the limit is not
-    return [scored(found.ids, found.log_prob, config)] if is_known else None
+    return [scored(found.ids, found.log_prob, config)] if config.min_len <= len(found.ids) else None
 
 
 def settled_beam(seen: Sequence[Seen], *, limit: int, config: SearchConfig) -> list[Hypothesis] | None:
