@@ -53,7 +53,9 @@ def evaluate_labels(
     texts = list(zip(gold, predicted, strict=True))
     cells = [n_labels * number[right] + number[found] for text in texts for right, found in zip(*text, strict=True)]
     lengths = np.array([len(right) for right in gold])
-    spans = np.array([_span_counts(*text) for text in texts]).reshape(-1, 3)
+    marked = [(spans_of(right), spans_of(found)) for right, found in texts]
+    # Of each text the spans that are right, predicted, there.
+    spans = np.array([(len(there & found), len(found), len(there)) for there, found in marked]).reshape(-1, 3)
 
     def confusion(times: Counts) -> Counts:
         """Of a set that holds each text so many times."""
@@ -108,12 +110,6 @@ def spans_of(tags: Sequence[str]) -> set[tuple[str, int, int]]:
             kind, start = name, i
         last = mark
     return spans
-
-
-def _span_counts(gold: Sequence[str], predicted: Sequence[str]) -> tuple[int, int, int]:
-    """Spans that are right, predicted, there."""
-    there, found = spans_of(gold), spans_of(predicted)
-    return len(there & found), len(found), len(there)
 
 
 def _bins(gold: Labels, predicted: Labels, confidences: Sequence[float]) -> Bins:
