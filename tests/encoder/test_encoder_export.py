@@ -101,9 +101,9 @@ def test_an_exported_classifier_takes_the_place_of_the_trained_one(
         found[layer] = capfd.readouterr().out
     assert found["1"] != found["2"] == found["-1"]
     assert Encoder.load(copy, dtype="float32").engine.description.startswith("torch")
-    with pytest.raises(CheckpointError, match="and no translator; use `yiwen classify`"):
+    with pytest.raises(CheckpointError, match="and is no translator; use `yiwen classify`"):
         Translator.load(copy)
-    with pytest.raises(CheckpointError, match="in their order; it belongs to another model"):
+    with pytest.raises(CheckpointError, match="in their order; it is another model's"):
         CT2Encoder(copy / "ctranslate2", subword=fake_subword(V), n_layers=2, threads=1)
     (copy / "ctranslate2" / HEAD).write_bytes(b"damaged")
     with pytest.raises(CheckpointError, match=r"head\.npz"):

@@ -207,9 +207,9 @@ class Encoder:
         Raises:
             CheckpointError: If it is of another.
         """
-        folder, own = self.bundle.folder, self.bundle.info.task
+        own = self.bundle.info.task
         if own != task:
-            raise CheckpointError(f"{folder} is a model of the task {own!r}; train one of the task {task!r}")
+            raise CheckpointError(f"{self.bundle.folder} is a model of the task {own!r}; train one of task {task!r}")
 
     def _read(self, words: Sequence[str]) -> list[str]:
         """The words of a sentence, or a text, as the model reads it: Chinese in the script that it knows.

@@ -129,7 +129,7 @@ def _write_verified(
     write_model(folder, model, source=source, target=target, dtype=dtype, alignment=bundle.info.alignment)
     write_info(folder, info)
     report: dict[str, Any] = {}
-    opened = partial(CT2Engine, source=source, target=target, is_new=True)
+    opened = partial(CT2Engine, threads=0, source=source, target=target, is_new=True)
     with TemporaryDirectory(dir=folder) as exact_folder:  # a killed one goes with the folder
         exact = Path(exact_folder)
         write_model(exact, model, source=source, target=target, dtype="float32", alignment=bundle.info.alignment)

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from yiwen.text.languages import RUN_ON, base
 
-_WORDS: Final[dict[str, dict[str, Any]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_WORDS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 ENGLISH: Final[str] = _WORDS["en"]["words"]
 """zero to nineteen, twenty to ninety."""
 TELLS_TIME: Final = re.compile(_WORDS.pop("tells_time"), re.IGNORECASE)
