@@ -8,7 +8,8 @@ import sys
 
 def main() -> int:
     """Run the command line; a signal while it is still being imported ends it as later, without a traceback."""
-    if sys.getfilesystemencoding() != "utf-8":  # a locale of another encoding: arguments and names would be misread
+    # A locale of another encoding, in which arguments and names would be misread, unless somebody wants it so.
+    if sys.getfilesystemencoding() != "utf-8" and "utf8" not in sys._xoptions:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     try:
         from yiwen.stop import interrupt
