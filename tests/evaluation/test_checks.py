@@ -305,6 +305,7 @@ def test_another_number_is_found(languages: str, source: str, translation: str) 
         ("en-fr", "at five o'clock in the afternoon", "vers 17 heures"),
         ("zh-en", "下午3点到八点", "from 15:00 to 20:00"),
         ("en-zh", "On 3.2.2007 it came to version 2.3.1.", "2007年2月3日推出2.3.1版。"),
+        ("de-fi", "am 07.03.2023 und am 11.3.2023", "7.3.2023 ja 11.03.2023"),
         ("nl-en", "om 14.30 uur", "at 14:30"),
         ("en-ja", "hexadecimal, octal, more than one row", "16進数、8進数、2行以上"),
     ],

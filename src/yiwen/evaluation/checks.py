@@ -33,8 +33,8 @@ PLACEHOLDER: Final = re.compile(
 )
 """Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses. Not 6 %zu."""
 _MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
-_CHAIN: Final = re.compile(r"(?<![A-Za-z\d_.])\d+(?:\.\d+){2,}(?![.,]?\d|[A-Za-z_])")
-"""Versions, addresses and sections: 2.3.1 is not 2.3.2, though every number of it stands on either side."""
+_CHAIN: Final = re.compile(r"(?<![\w.])(?!\d\d?\.\d\d?\.(?:19|20)\d\d(?!\d))\d+(?:\.\d+){2,}(?![.,]?\d|\w)", re.ASCII)
+"""Versions, addresses and sections: 2.3.1 is not 2.3.2, though every number of it stands on either side. No dates."""
 _WORD: Final = re.compile(
     rf"[{UNSPACED_LETTERS}][{MARKS}]*|[^\W_{UNSPACED_LETTERS}]+(?:[{SPACED_MARKS}]+[^\W_{UNSPACED_LETTERS}]*)*"
 )
