@@ -299,3 +299,16 @@ def test_text_in_the_script_asked_for_keeps_its_quotes() -> None:
     for text, lang in (("他说「软件」", "zh"), ("他說“軟體”", "zh-Hant"), ("「軟體」", "en")):
         assert rewritten(text, lang) == text
     assert rewritten("他說「軟體」", "zh") == "他说“软体”"
+
+
+def test_where_a_rule_applies_there_is_its_sign() -> None:
+    """A rule whose sign is not there is not tried: one that is too narrow would switch it off."""
+    draw, parts = random.Random(7), [*"你好a1 \"'“”()（）,.!?;:，。…．－／％Ａ１-–—•·\u3000", "000"]
+    met = Counter[int]()
+    for _ in range(20_000):
+        text = "".join(draw.choices(parts, k=draw.randrange(13)))
+        for number, (name, sign, rule, _) in enumerate(chinese._RULES):
+            if rule.search(text):
+                met[number] += 1
+                assert sign.search(text), (name, text)
+    assert len(met) == len(chinese._RULES), "each was tried"
