@@ -1,8 +1,8 @@
 """Dropout (Srivastava et al. 2014; section 5.4 of the paper), and residual sums with it.
 
 PyTorch's own costs more on a CPU than the matrix product before it: it draws a float for each value, and multiplies.
-Here one random byte decides each value, eight are drawn and compared at a time, and dropping a value is one bitwise
-AND with all ones or all zeros. Equal states of the default generator give equal results.
+Here one random byte decides each value, eight are drawn at a time, and dropping a value is one bitwise AND with all
+ones or all zeros. Equal states of the default generator give equal results.
 """
 
 from __future__ import annotations
@@ -17,10 +17,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-_ONES: Final = 0x0101010101010101
-"""A one in each byte of a 64-bit word."""
-_LOW: Final = 0x7F7F7F7F7F7F7F7F
-"""All bits but the highest of each byte."""
 _INTEGERS: Final = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 """Those of so many bytes."""
 
@@ -100,17 +96,12 @@ def _n_dropped(p: float) -> int:
 def _mask(x: Tensor, n_dropped: int) -> Tensor:
     """All ones (-1) where a value stays and 0 where it goes: integers of x's shape and width.
 
-    A byte decides for staying when it is n_dropped or more. All eight bytes of a word are compared at once: to the
-    lower seven bits of each is added what carries into its highest bit from the threshold on.
+    A byte decides for staying when it is n_dropped or more. Compared in place it becomes 1 or 0, by a kernel seven
+    times as fast as the one that gives booleans; and one byte of all ones, made wider, is all ones again.
     """
     words = x.new_empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None, generator=_generator.get())
-    low = words.bitwise_and(_LOW)
-    if n_dropped <= 128:
-        is_high = low.add_((128 - n_dropped) * _ONES).bitwise_or_(words)
-    else:
-        is_high = low.add_((256 - n_dropped) * _ONES).bitwise_and_(words)
-    is_kept = is_high.bitwise_right_shift_(7).bitwise_and_(_ONES).view(torch.uint8)[: x.numel()].view(x.shape)
-    return is_kept.to(_INTEGERS[x.element_size()]).neg_()
+    is_kept = words.view(torch.uint8)[: x.numel()].view(x.shape).ge_(n_dropped)
+    return is_kept.view(torch.int8).neg_().to(_INTEGERS[x.element_size()])
 
 
 def _keep(x: Tensor, mask: Tensor) -> Tensor:
