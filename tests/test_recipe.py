@@ -19,6 +19,7 @@ from yiwen.errors import ConfigError
 from yiwen.evaluation.metrics import EvaluationConfig
 from yiwen.model.config import PRESETS
 from yiwen.recipe import Recipe, builtin_names, load_recipe, runs_root
+from yiwen.tasks.config import METRICS, Task
 
 RECIPES = Path(yiwen.__file__).parent / "recipes"
 
@@ -228,7 +229,10 @@ def test_runs_stand_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('task = "classify"', "training.metric='bleu' is not a score of task='classify'; use accuracy or macro_f1"),
+        (
+            'task = "classify"\n[training]\nmetric = "bleu"',
+            "training.metric='bleu' is not a score of task='classify'; use accuracy or macro_f1",
+        ),
         (
             '[training]\nmetric = "span_f1"',
             "training.metric='span_f1' is not a score of task='translate'; use bleu or chrf",
@@ -257,6 +261,33 @@ def test_a_task_says_what_text_and_score_it_needs(tmp_path: Path, text: str, mes
     with pytest.raises(ConfigError) as caught:
         load_recipe(str(tmp_path / "my.toml"))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("task", METRICS)
+def test_a_score_that_is_not_named_is_the_first_of_the_task(tmp_path: Path, task: Task) -> None:
+    for path in (write(tmp_path, ""), write(tmp_path, "[training]\nmax_steps = 7\n")):
+        recipe = load_recipe(path, [f"task={task}"]).recipe
+        assert recipe.training.metric == METRICS[task][0]
+        assert parse(Recipe, tomllib.loads(to_toml(recipe)), source="again") == recipe
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('training = "long"\ntask = "tag"\n', 'training = "long": '),
+        ('task = "tags"\n', "task = \"tags\": input should be 'translate', 'classify', 'tag', 'mlm' or 'embed'"),
+        ("task = [1]\n", "task = [1]: input should be 'translate'"),
+    ],
+)
+def test_a_wrong_task_or_table_is_the_one_problem_of_a_recipe_without_a_score(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    path = Path(write(tmp_path, ""))
+    path.write_text(text + path.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_recipe(path)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 METHODS = [

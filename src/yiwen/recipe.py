@@ -138,10 +138,10 @@ def load_recipe(name_or_path: str | Path, settings: Sequence[str] = ()) -> Loade
             # `yiwen config` and the recipe of a run write out what a preset means: the new one says that anew.
             kept = {name: value for name, value in given.items() if (name, value) not in PRESETS[old].items()}
             table["model"] = {"preset": old, **kept}
-    table = override(table, settings)
+    table = with_metric(with_preset(override(table, settings)))
     source = f"{path}{' with --set' if settings else ''}"
     name = folder.name if path.name == "recipe.toml" and base != folder else path.stem
-    return LoadedRecipe(recipe=parse(Recipe, with_preset(table), source=source), name=name, base=base)
+    return LoadedRecipe(recipe=parse(Recipe, table, source=source), name=name, base=base)
 
 
 def with_preset(table: Table) -> Table:
@@ -150,6 +150,13 @@ def with_preset(table: Table) -> Table:
         case {"model": {"preset": str(preset), **given}} if preset in PRESETS:
             return {**table, "model": {**PRESETS[preset], "preset": preset, **given}}
     return table  # what is wrong with it is told with all other mistakes
+
+
+def with_metric(table: Table) -> Table:
+    """Without a decoder, the best model is found by accuracy where no score is named."""
+    given = table.get("training", {})
+    is_encoder = table.get("task", "translate") != "translate"
+    return {**table, "training": {"metric": "accuracy", **given}} if is_encoder and isinstance(given, dict) else table
 
 
 def builtin_names() -> list[str]:

@@ -34,4 +34,4 @@ def test_probabilities_stand_behind_a_tab(tiny_classifier: Path, tmp_path: Path)
 
 def test_a_translator_is_refused(tiny_run: TinyRun, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["classify", str(tiny_run.best)]) == 4  # a model of the wrong kind
-    assert "is a model of the task 'translate'; train one of task 'classify'" in capfd.readouterr().err
+    assert "is a model of the task 'translate'; use `yiwen translate`, or train one of" in capfd.readouterr().err

@@ -148,7 +148,7 @@ def test_what_is_not_to_be_had_is_refused(encoder: Encoder, tiny_run: TinyRun, t
         Encoder.load(tiny_classifier, threads=1.5)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="pooling='attention' is not to be had; use 'mean', 'max' or 'first'"):
         encoder.features(["a"], pooling="attention")
-    with pytest.raises(CheckpointError, match="is a model of the task 'classify'; train one of task 'tag'"):
+    with pytest.raises(CheckpointError, match="task 'classify'; use `yiwen classify`, or train one of task 'tag'"):
         encoder.tag([["a"]])
     with pytest.raises(ConfigError, match="threads=-1; use 1 to 512, or 0 for all cores"):
         Encoder.load(tiny_classifier, threads=-1)
@@ -156,7 +156,7 @@ def test_what_is_not_to_be_had_is_refused(encoder: Encoder, tiny_run: TinyRun, t
         Encoder.load(tiny_classifier, dtype="int4")
     with pytest.raises(CheckpointError, match="has task='classify' and is no translator; use `yiwen class"):
         Translator.load(tiny_classifier)
-    with pytest.raises(CheckpointError, match="is a model of the task 'translate'; train one of task 'classify'"):
+    with pytest.raises(CheckpointError, match="task 'translate'; use `yiwen translate`, or train one of task"):
         Encoder.load(tiny_run.best).classify(["a"])
     stop = StopFlag()
     stop.signum = 15

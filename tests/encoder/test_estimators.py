@@ -104,6 +104,37 @@ def test_a_classifier_is_trained_on_texts_and_labels(tmp_path: Path, monkeypatch
     assert other.fit(texts, numbers).model_ != classifier.model_
 
 
+@pytest.mark.parametrize(
+    ("classes", "names"),
+    [
+        (["very good", "不好"], ("very good", "不好")),
+        ([10, 9], ("10", "9")),  # in the model by text, in `classes_` by value
+        ([True, False], ("False", "True")),
+        (["a b", "a\tb"], ("000000", "000001")),  # alike once they are normalised
+        (["", "a"], ("000000", "000001")),
+    ],
+)
+def test_a_model_names_labels_as_they_were_given(tmp_path: Path, classes: list[Any], names: tuple[str, ...]) -> None:
+    texts, labels = some(200, seed=1)
+    classifier = fitted(tmp_path, texts, [classes[label == "b"] for label in labels])
+    encoder = Encoder.load(classifier.model_)
+    assert encoder.labels == names
+    probabilities = classifier.predict_proba(texts[:61])
+    assert np.array_equal(probabilities, encoder.probabilities(texts[:61])[:, :: -1 if classes == [10, 9] else 1])
+    assert len({*classifier.predict(texts[:61]).tolist()}) == 2
+    if names[0] != "000000":
+        found = [str(prediction) for prediction in encoder.classify(texts[:61])]
+        assert found == [str(label) for label in classifier.predict(texts[:61]).tolist()]
+
+
+def test_a_classifier_pickled_when_models_held_numbers_is_still_read(tmp_path: Path) -> None:
+    texts, _ = some(60, seed=1)
+    classifier = fitted(tmp_path, texts, ["", "a"] * 30)
+    before = classifier.predict_proba(texts)
+    classifier.classes_ = np.array(["good", "bad"])
+    assert np.array_equal(classifier.predict_proba(texts), before)
+
+
 def test_what_is_no_text_is_refused(tiny_classifier: Path) -> None:
     features = EncoderFeatures(tiny_classifier)
     with pytest.raises(NotFittedError):

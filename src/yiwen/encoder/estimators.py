@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
@@ -147,7 +148,7 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         if not may_write(folder / "train.jsonl"):
             raise ConfigError(f"folder={place} is a file or may not be written; give another, or None")
         folder.mkdir(parents=True)
-        run, fits, dropped = _trained(loaded, texts, numbers, folder)
+        run, fits, dropped = _trained(loaded, texts, _names(classes)[numbers], folder)
         if before := self.__dict__.get("_kept"):
             before()
         self.classes_, self.model_, self._kept = classes, str(run / "best"), kept
@@ -164,7 +165,9 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         encoder = _opened(self, self.model_)
         found = encoder.probabilities(X)
         probabilities = np.zeros((len(found), len(self.classes_)), dtype=found.dtype)
-        probabilities[:, [int(label) for label in encoder.labels]] = found
+        place = {name: n for n, name in enumerate(_names(self.classes_).tolist())}
+        # A number where a fit of an earlier version was pickled.
+        probabilities[:, [place[label] if label in place else int(label) for label in encoder.labels]] = found
         return probabilities
 
     def predict(self, X: Sequence[str]) -> Any:
@@ -173,10 +176,17 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
         return self.classes_[best]
 
 
+def _names(classes: np.ndarray) -> np.ndarray:
+    """What the model calls the classes: what they are as text, or their numbers where normalising would change it."""
+    names = [*map(str, classes.tolist())]
+    is_kept = "" not in names and [*map(normalise, names)] == names
+    return np.array(names if is_kept else [f"{n:06}" for n in range(len(names))])
+
+
 def _trained(
-    loaded: LoadedRecipe, texts: list[str], numbers: np.ndarray, folder: Path
+    loaded: LoadedRecipe, texts: list[str], labels: np.ndarray, folder: Path
 ) -> tuple[Path, list[bool], Sequence[Dropped]]:
-    """Train on texts and the numbers of their labels.
+    """Train on texts and their labels.
 
     Text is prepared twice: only then is it known how many subwords each has, and with that which can be held out.
 
@@ -187,7 +197,7 @@ def _trained(
         from yiwen.preparing import prepare_recipe
         from yiwen.runs import train_recipe
     given = loaded.recipe
-    rows = [json.dumps({"src": text, "tgt": f"{n:06}"}) + "\n" for text, n in zip(texts, numbers.tolist(), strict=True)]
+    rows = [json.dumps({"src": text, "tgt": label}) + "\n" for text, label in zip(texts, labels.tolist(), strict=True)]
     n_valid = min(given.data.valid_pairs, len(rows) // 10)
     train, valid = (CorpusConfig(path=str(folder / name)) for name in ("train.jsonl", "valid.jsonl"))
     Path(train.path).write_text("".join(rows), encoding="utf-8")
@@ -195,7 +205,7 @@ def _trained(
     recipe = replace(given, data=replace(data, valid=None, valid_pairs=0))
     prepared = prepare_recipe(replace(loaded, recipe=recipe), stop=None, root=folder)
     fits = [0 < len(ids) < data.max_tokens for ids in Subword.load(subword_paths(prepared.folder)[0]).encode(texts)]
-    is_valid = _held_out(list(compress(texts, fits)), numbers[fits], n_valid)
+    is_valid = _held_out(list(compress(texts, fits)), labels[fits], n_valid)
     if not any(is_valid):
         differing = f"{len({text.casefold() for text in texts})} of {len(texts)} texts differ"
         why = f"{differing}, a label keeps its last one, and data.valid_pairs is {given.data.valid_pairs}"
@@ -232,7 +242,7 @@ def _held_out(texts: Sequence[str], labels: Any, n_texts: int) -> list[bool]:
     last = {key: place for place, key in enumerate(keys)}
     differing = {key for place, key in enumerate(keys) if labels[place] != labels[last[key]]}
     places = {place for key, place in last.items() if key not in differing}
-    left = np.bincount(labels[[*places]])
+    left = Counter(labels[[*places]].tolist())
     chosen = [False] * len(labels)
     for place in np.random.default_rng(1).permutation(len(labels)).tolist():
         if n_texts > 0 and place in places and left[labels[place]] > 1:

@@ -22,7 +22,7 @@ from yiwen.engines.engine import Sentences, longest_first
 from yiwen.engines.select import ENGINES, check_means, obstacle_of, settled
 from yiwen.errors import CheckpointError, ConfigError, expect, needing
 from yiwen.stop import StopFlag, poll
-from yiwen.tasks.config import Pooling
+from yiwen.tasks.config import COMMANDS, Pooling
 from yiwen.text.chinese import rewritten
 from yiwen.text.languages import base
 from yiwen.text.normalise import as_texts, normalise
@@ -207,9 +207,9 @@ class Encoder:
         Raises:
             CheckpointError: If it is of another.
         """
-        own = self.bundle.info.task
-        if own != task:
-            raise CheckpointError(f"{self.bundle.folder} is a model of the task {own!r}; train one of task {task!r}")
+        if (own := self.bundle.info.task) != task:
+            remedy = f"use `yiwen {COMMANDS[own]}`, or train one of task {task!r}"
+            raise CheckpointError(f"{self.bundle.folder} is a model of the task {own!r}; {remedy}")
 
     def _read(self, words: Sequence[str]) -> list[str]:
         """The words of a sentence, or a text, as the model reads it: Chinese in the script that it knows.

@@ -116,8 +116,6 @@ def _bins(gold: Labels, predicted: Labels, confidences: Sequence[float]) -> Bins
     is_right = np.array([list(one) == list(other) for one, other in zip(gold, predicted, strict=True)])
     p = np.array(confidences)
     place = np.minimum((p * N_BINS).astype(int), N_BINS - 1)
-    bins = []
-    for inside in (place == i for i in range(N_BINS)):
-        means = (float(p[inside].mean()), float(is_right[inside].mean())) if inside.any() else (0.0, 0.0)
-        bins.append((int(inside.sum()), *means))
-    return tuple(bins)
+    n = np.bincount(place, minlength=N_BINS)
+    said, right = (np.bincount(place, each, N_BINS) / np.maximum(n, 1) for each in (p, is_right))
+    return tuple(zip(n.tolist(), said.tolist(), right.tolist(), strict=True))

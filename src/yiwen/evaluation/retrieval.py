@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -32,8 +33,6 @@ def retrieval(src: np.ndarray, tgt: np.ndarray, src_texts: Sequence[str], tgt_te
 
 def _accuracy(one: np.ndarray, other: np.ndarray, texts: Sequence[str], partners: Sequence[str]) -> float:
     pairs = set(zip(texts, partners, strict=True))
-    n_right = 0
-    for start in range(0, len(texts), _BLOCK):
-        nearest = (one[start : start + _BLOCK] @ other.T).argmax(axis=1)
-        n_right += sum((text, partners[i]) in pairs for text, i in zip(texts[start:], nearest.tolist(), strict=False))
-    return n_right / max(len(texts), 1)
+    blocks = (one[start : start + _BLOCK] for start in range(0, len(one), _BLOCK))
+    nearest = chain.from_iterable((block @ other.T).argmax(axis=1).tolist() for block in blocks)
+    return sum((text, partners[i]) in pairs for text, i in zip(texts, nearest, strict=True)) / max(len(texts), 1)

@@ -71,7 +71,8 @@ class TrainingConfig:
     """Scheduled checkpoints kept."""
     metric: Literal["bleu", "chrf", "accuracy", "macro_f1", "span_f1"] = "bleu"
     """Validation score that decides which model is best: of the greedy decoding (bleu, chrf) or, for tasks without a
-    decoder, accuracy, macro_f1 (all labels alike) or span_f1 (of BIO tags)."""
+    decoder, accuracy, macro_f1 (all labels alike) or span_f1 (of BIO tags). If a recipe names none: bleu for
+    translate, else accuracy."""
     patience: int = 0
     """Stop after this many validations without a better score; 0: never."""
     log_every: int = 20

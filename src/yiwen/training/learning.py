@@ -61,10 +61,8 @@ def labelling(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, m
     texts, targets = store.valid.normalised(store.src_lang)
     gold = [labels_of(target, store.targets) for target in targets]
     if config.metric == "span_f1" and not any(map(spans_of, gold)):
-        raise DataError(
-            "training.metric is 'span_f1', but no tag of the validation text marks a span (B-X, I-X); use "
-            "'accuracy' or 'macro_f1'"
-        )
+        why = "no tag of the validation text marks a span (B-X, I-X)"
+        raise DataError(f"training.metric is 'span_f1', but {why}; use 'accuracy' or 'macro_f1'")
     src_ids, numbers = numbered(store.source, texts, targets, labels=store.labels, targets=store.targets)
     chunks = chunks_of(src_ids, config.micro_batch_tokens, max_len=max_len)
 
@@ -77,8 +75,7 @@ def labelling(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, m
         for chunk in chunks:
             stop.check("validation")
             batch = collate_labelled([src_ids[i] for i in chunk], [numbers[i] for i in chunk], for_words=for_words)
-            batch = batch.to(model.device)
-            logits_NK, gold_N = label_logits(model, batch)
+            logits_NK, gold_N = label_logits(model, batch.to(model.device))
             loss_sum += float(F.cross_entropy(logits_NK, gold_N, reduction="sum"))
             n_all += batch.n_tokens
             found = iter(logits_NK.argmax(dim=1).tolist())
@@ -141,7 +138,8 @@ def embedding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, m
     chunks = [chunks_of(ids, config.micro_batch_tokens, max_len=max_len) for ids in sides]
 
     def load(rows: Rows, seed: int) -> Batch:
-        return _counted(load_batch(store, rows, seed=seed, max_tokens=max_tokens))
+        # What counts is pairs, not subwords.
+        return replace(load_batch(store, rows, seed=seed, max_tokens=max_tokens), n_tokens=len(rows))
 
     def judge(model: EncoderModel, stop: StopFlag) -> Validation:
         found = [torch.empty(len(ids), model.body.config.d_model, device="cpu") for ids in sides]
@@ -153,11 +151,6 @@ def embedding(store: Store, config: TrainingConfig, encoder: EncoderConfig, *, m
         return Validation(retrieval(found[0].numpy(), found[1].numpy(), *texts), [])
 
     def largest(n_rows: int, length: int) -> Batch:
-        return _counted(batch_of_shape(n_rows, length + 1))
+        return replace(batch_of_shape(n_rows, length + 1), n_tokens=n_rows)
 
     return Lesson(load=load, largest=largest, loss_fn=embed_loss(encoder.temperature), judge=judge)
-
-
-def _counted(batch: Batch) -> Batch:
-    """The batch with its pairs for its number of tokens."""
-    return replace(batch, n_tokens=len(batch.src_ids))

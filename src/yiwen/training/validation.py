@@ -120,10 +120,9 @@ def require_texts(texts: Sequence[Any]) -> None:
         DataError: If there is none.
     """
     if not any(texts):  # a line without a subword is none
-        raise DataError(
-            "there is no validation text; set data.valid to a file with text, or data.valid_pairs above 0, which is "
-            "split off where a tenth of the corpora is a pair or more; longer ones than data.max_tokens are left out"
-        )
+        when = "where a tenth of the corpora is a pair or more; longer ones than data.max_tokens are left out"
+        remedy = f"set data.valid to a file with text, or data.valid_pairs above 0, which is split off {when}"
+        raise DataError(f"there is no validation text; {remedy}")
 
 
 def chunks_of(texts: Sentences, batch_tokens: int, *, max_len: int, only: list[int] | None = None) -> list[list[int]]:
@@ -134,8 +133,7 @@ def chunks_of(texts: Sentences, batch_tokens: int, *, max_len: int, only: list[i
     """
     require_texts(texts)
     if too_long := [i + 1 for i, ids in enumerate(texts) if len(ids) >= max_len]:
-        raise DataError(
-            f"validation lines {', '.join(map(str, too_long[:5]))} (rows that lack a side do not count) have {max_len} "
-            "subwords or more, the model has positions for fewer; shorten them or raise model.max_len"
-        )
+        which = f"validation lines {', '.join(map(str, too_long[:5]))} (rows that lack a side do not count)"
+        remedy = "the model has positions for fewer; shorten them or raise model.max_len"
+        raise DataError(f"{which} have {max_len} subwords or more, {remedy}")
     return list(longest_first(list(map(len, texts)), batch_tokens, only))
