@@ -20,6 +20,7 @@ from yiwen.model.attention import MultiHeadAttention, fused_attention, plain_att
 from yiwen.model.config import ModelConfig
 from yiwen.model.linear import Linear, onednn_product, torch_product
 from yiwen.model.transformer import Transformer
+from yiwen.once import usable_cores
 
 
 @pytest.fixture(autouse=True)
@@ -249,27 +250,6 @@ def test_memory_is_the_machines_or_what_a_container_may_use(
     assert hardware.memory_gib() is None
 
 
-def test_cores_are_those_that_a_container_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5}, raising=False)
-    monkeypatch.setattr(os, "cpu_count", lambda: 7)
-    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "max 100000\n")
-    assert hardware.usable_cores() == 2
-    monkeypatch.delattr(os, "sched_getaffinity")  # on macOS and Windows
-    assert hardware.usable_cores() == 7
-
-
-@pytest.mark.parametrize(
-    ("limit", "expected"),
-    [("max 100000\n", 7), ("300000 100000\n", 3), ("150000 50000\n", 3), ("20000 100000\n", 1), ("900000 100000\n", 7)],
-)
-def test_cores_are_no_more_than_a_container_has_time_for(
-    monkeypatch: pytest.MonkeyPatch, limit: str, expected: int
-) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(7)), raising=False)
-    monkeypatch.setattr(Path, "read_text", lambda *_, **__: limit)
-    assert hardware.usable_cores() == expected
-
-
 @pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
 def test_another_c_library_keeps_and_releases_nothing(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
     def refuse(name: None) -> None:
@@ -394,4 +374,4 @@ def test_what_is_chosen_is_applied_to_the_process() -> None:
     assert kept == (hardware.platform.libc_ver()[0] == "glibc")
     assert machine["torch"] == torch.__version__
     assert machine["cores"] >= 1
-    assert hardware.usable_cores() <= (os.cpu_count() or 1)
+    assert usable_cores() <= (os.cpu_count() or 1)

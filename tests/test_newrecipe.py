@@ -443,11 +443,16 @@ def test_a_stop_signal_is_heard_while_counting() -> None:
     assert not Path("corpus.toml").exists()
 
 
-def test_two_files_of_pairs_are_no_two_sides(tmp_path: Path) -> None:
-    for name in ("a.tsv", "b.tsv"):
-        (tmp_path / name).write_text("one\tbat\n" * 600, encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"a\.tsv holds pairs; give it alone, and .*b\.tsv as \[\[data\.corpora\]\]"):
-        new_recipe((tmp_path / "a.tsv", tmp_path / "b.tsv"), src_lang="en", tgt_lang="eu", output=tmp_path / "r.toml")
+@pytest.mark.parametrize(
+    ("names", "first"), [(("a.tsv", "b.tsv"), "a"), (("a.tsv", "b.txt"), "a"), (("a.txt", "b.tsv"), "b")]
+)
+def test_a_file_of_pairs_is_no_side_of_two(tmp_path: Path, names: tuple[str, str], first: str) -> None:
+    files = tmp_path / names[0], tmp_path / names[1]
+    for file in files:
+        file.write_text("one\tbat\n" * 600, encoding="utf-8")
+    rule = rf"{first}\.tsv holds pairs; give it alone, and others as \[\[data\.corpora\]\] of the recipe"
+    with pytest.raises(ConfigError, match=rule):
+        new_recipe(files, src_lang="en", tgt_lang="eu", output=tmp_path / "r.toml")
 
 
 def test_files_that_are_named_for_the_other_language_are_refused(tmp_path: Path) -> None:

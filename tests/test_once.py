@@ -1,18 +1,20 @@
-"""What takes long to load, asked for by several at the same time."""
+"""What takes long to load, asked for by several at the same time; threads, and how many cores there are."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import module_from_spec
+from pathlib import Path
 from threading import get_ident
 from types import SimpleNamespace
 
 import pytest
 
-from yiwen.once import in_thread, once
+from yiwen.once import in_thread, once, usable_cores
 from yiwen.text import chinese, langid
 
 
@@ -75,3 +77,24 @@ def test_the_end_of_a_program_waits_for_what_loads_in_a_thread_when_it_is_interr
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stdout, done.stderr) == (130, "loaded\n", "")
+
+
+def test_cores_are_those_that_a_container_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5}, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "max 100000\n")
+    assert usable_cores() == 2
+    monkeypatch.delattr(os, "sched_getaffinity")  # on macOS and Windows
+    assert usable_cores() == 7
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [("max 100000\n", 7), ("300000 100000\n", 3), ("150000 50000\n", 3), ("20000 100000\n", 1), ("900000 100000\n", 7)],
+)
+def test_cores_are_no_more_than_a_container_has_time_for(
+    monkeypatch: pytest.MonkeyPatch, limit: str, expected: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(7)), raising=False)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: limit)
+    assert usable_cores() == expected

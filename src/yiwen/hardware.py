@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 from yiwen.errors import ConfigError
 from yiwen.measured import faster_attention, faster_precision, faster_products, remembered
+from yiwen.once import usable_cores
 
 if TYPE_CHECKING:
     from torch import nn
@@ -275,15 +276,6 @@ def check_products(products: str, *, device: str, precision: str) -> None:
     if not has_onednn(torch.bfloat16 if precision == "bf16" else torch.float32):
         why = f"this torch has none that computes {precision} on this processor"
         raise ConfigError(f"products='onednn', but {why}; use 'auto' or 'torch'")
-
-
-def usable_cores() -> int:
-    """Cores that this process may run on, or has time for, which in a container are fewer than the machine has."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with suppress(OSError, ValueError):  # microseconds in so many of them (`docker run --cpus`), or the word "max"
-        quota, period = map(int, Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split())
-        cores = min(cores, max(1, round(quota / period)))
-    return cores
 
 
 def memory_gib() -> float | None:

@@ -134,8 +134,8 @@ def new_recipe(
         raise ConfigError(f"{output} exists already; give another --output, or remove it first")
     require_place(output, name="--output")
     found = tuple(find(str(file), base=Path()) for file in files)
-    if len(files) == 2 and plain_suffix(found[0]) in ONE_FILE:
-        raise ConfigError(f"{files[0]} holds pairs; give it alone, and {files[1]} as [[data.corpora]] of the recipe")
+    if len(files) == 2 and (of_pairs := [file for file in found if plain_suffix(file) in ONE_FILE]):
+        raise ConfigError(f"{of_pairs[0]} holds pairs; give it alone, and others as [[data.corpora]] of the recipe")
     if plain_suffix(found[0]) == ".tmx":  # which may hold pt-PT and pt-BR
         src_lang, tgt_lang = (code if {*code} & {*"-_"} else canonical(code) for code in typed)
     corpus = _corpus(files, columns or column_pair(found, *typed))

@@ -22,7 +22,7 @@ from made_text import contents, pair, run, texts, write
 
 from yiwen.data import pipeline
 from yiwen.data.corpus import Block, CorpusConfig, Targets
-from yiwen.data.prepare import DataConfig, _progress, prepare
+from yiwen.data.prepare import DataConfig, _n_workers, _progress, prepare
 from yiwen.data.stages import CleanTask, clean_block
 from yiwen.data.store import Store, TextPairs, mapped
 from yiwen.errors import CheckpointError, DataError, MissingDependencyError, Stopped
@@ -148,6 +148,17 @@ def test_a_small_corpus_gives_no_more_than_a_tenth_away(tmp_path: Path) -> None:
     report = run(tmp_path, corpus, valid_pairs=1000, test_pairs=1000).report
     assert (report.test_split, report.valid_split) == (10, 9)
     assert "test: 10 pairs split off, 1000 asked for (at most a tenth of the text)" in report.notes
+
+
+@pytest.mark.parametrize(("alone_bytes", "expected"), [(1, 3), (1 << 20, 1)])
+def test_a_large_text_takes_as_many_processes_as_a_container_has_time_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone_bytes: int, expected: int
+) -> None:
+    data = DataConfig(src_lang="en", tgt_lang="de", corpora=(write(tmp_path, "train", [pair(1)]),))
+    monkeypatch.setattr("yiwen.data.prepare._ALONE_BYTES", alone_bytes)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(7)), raising=False)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "300000 100000\n")
+    assert _n_workers(data, tmp_path) == expected
 
 
 def test_equal_inputs_give_equal_bytes_for_any_number_of_workers(

@@ -42,6 +42,7 @@ FOUND = {
         "@:{'a b'}",
         "@:(x)",
     ],
+    "seehttp://a.de xftp://b.de 3file://c/d swww.x_y": ["http://a.de", "ftp://b.de", "file://c/d", "www.x_y"],
     "/home/müller/Übersicht.docx année_2 mü@b.de": ["/home/müller/Übersicht.docx", "année_2", "mü@b.de"],
 }
 NOTHING = ["50%1 and 50%n", "%5 arttı, %1,5 ve %1.5", "%10 %50 a%20dog", "@ann: hi, me @: 5, a@:b",

@@ -23,7 +23,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help=_AS_JSON)] = Fal
 
 def examine() -> dict[str, Any]:
     """Everything that `yiwen doctor` knows, as plain values (memory and disk in GiB)."""
-    from yiwen import hardware
+    from yiwen import hardware, once
     from yiwen.recipe import runs_root
 
     versions, missing = _dependencies()
@@ -40,7 +40,7 @@ def examine() -> dict[str, Any]:
         "system": platform.platform(),
         "machine": {
             "cpu": hardware.processor_name(),
-            "cores": hardware.usable_cores(),
+            "cores": once.usable_cores(),
             "memory_gib": hardware.memory_gib(),
             "runs": str(runs),
             "disk_free_gib": round(shutil.disk_usage(existing).free / 2**30, 1),

@@ -54,17 +54,15 @@ def survey(path: Path) -> Side:
     """Read a file once for its line lengths and doubtful characters."""
     lengths: list[np.ndarray] = []
     breaks: dict[str, tuple[int, int]] = {}
-    seen = 0
     for block in lines.blocks(lines.lines_of(path), 50_000):
-        lengths.append(np.fromiter(map(len, block), np.int32, len(block)))
         joined = b"\n".join(block)
         for name, pattern in _BREAKS:
             if found := [*pattern.finditer(joined)]:
-                first = seen + joined.count(b"\n", 0, found[0].start()) + 1
+                first = sum(map(len, lengths)) + joined.count(b"\n", 0, found[0].start()) + 1
                 count, earlier = breaks.get(name, (0, first))
                 breaks[name] = (count + len(found), earlier)
-        seen += len(block)
-    return Side(np.concatenate(lengths) if lengths else np.zeros(0, np.int32), breaks)
+        lengths.append(np.fromiter(map(len, block), np.int32, len(block)))
+    return Side(np.concatenate([np.zeros(0, np.int32), *lengths]), breaks)
 
 
 def first_drift(src_lengths: np.ndarray, tgt_lengths: np.ndarray) -> int:

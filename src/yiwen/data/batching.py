@@ -253,33 +253,33 @@ def _batched(src: npt.NDArray[Any], tgt: npt.NDArray[Any], batch_tokens: int) ->
     # The longer side rises; among equals, the other side falls and rises in turn, so that neighbours stay alike
     # on both sides also where one length gives way to the next.
     order = np.lexsort((np.where(longest % 2 == 0, lean, -lean), longest))
-    bounds = _cheapest_bounds(src[order].astype(np.int64), tgt[order].astype(np.int64), batch_tokens)
+    bounds = _cheapest_bounds(np.stack([src, tgt])[:, order].astype(np.int64), batch_tokens)
     return [order[first:last] for first, last in itertools.pairwise(bounds)]
 
 
-def _cheapest_bounds(src: npt.NDArray[np.int64], tgt: npt.NDArray[np.int64], batch_tokens: int) -> list[int]:
-    """Where batches of sorted rows begin and end: 0, ..., the number of rows.
+def _cheapest_bounds(lengths: npt.NDArray[np.int64], batch_tokens: int) -> list[int]:
+    """Where batches begin and end: 0, ..., the number of rows, whose lengths (2, N) are sorted by the longer side.
 
     Of all ways to cut, the one that computes least: padded positions of both sides, and BATCH_COST for each batch
     (the shortest path from the first row to the last, found from left to right).
     """
-    n = len(src)
+    longest = lengths.max(axis=0)
+    n = len(longest)
     cost = np.full(n + 1, np.inf)  # of the cheapest way to cut the first i rows
     cut = np.zeros(n + 1, dtype=np.int64)  # where its last batch starts
     cost[0] = 0
     start = 0
     while start < n:
-        most = min(max(1, batch_tokens // int(max(src[start], tgt[start]))), n - start)
-        counts = np.arange(1, most + 1)
-        widths = np.maximum.accumulate(np.stack([src[start : start + most], tgt[start : start + most]]), axis=1)
-        fits = int(np.count_nonzero(widths.max(axis=0) * counts <= batch_tokens))  # all up to the first too much
+        most = min(max(1, batch_tokens // int(longest[start])), n - start)
+        fits = int(np.count_nonzero(longest[start : start + most] * np.arange(1, most + 1) <= batch_tokens))
         ends = _cuts(start, max(1, fits), n=n)
         sizes = ends - start
-        total = cost[start] + widths.sum(axis=0)[sizes - 1] * sizes + BATCH_COST
+        widths = np.maximum.accumulate(lengths[:, start : ends[-1]], axis=1).sum(axis=0)
+        total = cost[start] + widths[sizes - 1] * sizes + BATCH_COST
         is_better = total < cost[ends]
         cost[ends[is_better]], cut[ends[is_better]] = total[is_better], start
         # On to the next row that a batch may begin with.
-        start += 1 + int(np.flatnonzero(np.isfinite(cost[start + 1 : start + 1 + most]))[0])
+        start += 1 + int(np.isfinite(cost[start + 1 : start + 1 + most]).argmax())
     bounds = [n]
     while bounds[-1] > 0:
         bounds.append(int(cut[bounds[-1]]))

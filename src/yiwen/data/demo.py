@@ -49,10 +49,8 @@ def split(n_train: int, n_valid: int, n_test: int, *, seed: int = 1) -> DemoCorp
         _check_count(f"n_{name}", n, at_least=1)
     _check_count("n_train + n_valid + n_test", sum(wanted.values()), at_least=3)
     parts: dict[str, list[DemoPair]] = {"train": [], "valid": [], "test": []}
-    seen: set[str] = set()  # words in combinations of the training set
-    tries = 0
-    rng = Random(seed)
-    known: set[str] = set()
+    seen, known = set[str](), set[str]()  # words in combinations of the training set; sources of all parts
+    rng, tries = Random(seed), 0
     while any(len(parts[name]) < n for name, n in wanted.items()):
         tries += 1
         if tries > _PATIENCE:

@@ -226,9 +226,8 @@ def encode(intake: Intake, split: Split, vocabulary: Vocabulary, workers: Worker
         findings.note(count_labels(intake.texts(left, "tgt"), job.targets, vocabulary.labels)[1])
     n_tokens, n_bytes = np.sum(counts, axis=0)
     src_share, tgt_share = (n_bytes / np.maximum(n_tokens, 1)).tolist()
-    if job.tokenizer.model and max(src_share, tgt_share) > _FITTING_SHARE:
+    if job.tokenizer.model and (share := max(src_share, tgt_share)) > _FITTING_SHARE:
         remedy = "a vocabulary learnt from this text, and a model that has read such text, would do better"
-        share = max(src_share, tgt_share)
         findings.note(f"{ILL_FITTING}: {share:.0%} of the subwords are single bytes or unknown; {remedy}")
     n_src, n_tgt = n_tokens.tolist()
     return Stored(kept, tuple(intake.places(rows[:MAX_PLACES])), (n_src, n_tgt), (src_share, tgt_share))

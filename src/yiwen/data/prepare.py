@@ -11,7 +11,6 @@ and settings, so that nothing is prepared twice.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ from yiwen.data.corpus import Targets, corpus_files
 from yiwen.data.report import Report
 from yiwen.errors import DataError, TrainingError, needing
 from yiwen.files import is_whole, new_folder, one_writer, remove, write_text
+from yiwen.once import usable_cores
 from yiwen.stop import StopFlag
 from yiwen.text.subword import TokenizerConfig
 
@@ -114,9 +114,7 @@ def prepare(
 def _n_workers(data: DataConfig, base: Path) -> int:
     """All cores for a large input; none but this process for one that is done before workers have started."""
     size = sum(path.stat().st_size for corpus in data.corpora for path in corpus_files(corpus, base=base))
-    if size <= _ALONE_BYTES:
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return usable_cores() if size > _ALONE_BYTES else 1
 
 
 def _remove_leftovers(shelf: Path) -> None:

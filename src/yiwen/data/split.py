@@ -77,17 +77,16 @@ def choose(keys: Keys, free: np.ndarray, *, n_pairs: int) -> np.ndarray:
         Row numbers in the order of the corpus.
     """
     n_pairs = min(n_pairs, int(free.sum() * MOST_HELD_OUT))
-    chosen: list[int] = []
-    sources, targets = set[int](), set[int]()
+    chosen: dict[int, int] = {}  # hash of the source -> row
+    targets = set[int]()
     for row in _by_source_hash(keys, free, at_least=4 * n_pairs + 1):
         if len(chosen) == n_pairs:
             break
         src, tgt = int(keys.src[row]), int(keys.tgt[row])
-        if src not in sources and tgt not in targets:
-            chosen.append(int(row))
-            sources.add(src)
+        if src not in chosen and tgt not in targets:
+            chosen[src] = row
             targets.add(tgt)
-    return np.array(sorted(chosen), np.int64)
+    return np.array(sorted(chosen.values()), np.int64)
 
 
 def _by_source_hash(keys: Keys, free: np.ndarray, *, at_least: int) -> Iterator[int]:

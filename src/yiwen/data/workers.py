@@ -72,7 +72,7 @@ class Workers:
                 yield under_way.popleft().result()
         except BrokenProcessPool as error:
             self._stop.check("prepare")  # a signal to the whole group reached the workers too
-            remedy = "use fewer workers or free memory"
+            remedy = "free memory, or give it fewer cores (taskset, or workers= in Python)"
             raise YiwenError(f"a worker process of prepare died, most likely for want of memory; {remedy}") from error
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from operator import ne
 from typing import Final
 
 from yiwen.once import once
@@ -17,7 +18,7 @@ from yiwen.text.protect import MASK, masked, unmasked
 from yiwen.text.scripts import HAN
 
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
-_WIDE = re.compile(f"[{HAN}\u1100-\u115f\u3000-\u33ff\ua960-\ua97f\uac00-\ud7a3\uff01-\uff60]")
+_WIDE = re.compile(f"[{HAN}\u1100-\u115f\u3000-\u33ff\ua960-\ua97f\uac00-\ud7a3\uff01-\uff60]+")
 
 _LEFT, _RIGHT, _STOPS, _BLANK = "“‘「『（【《〈", "”’」』）】》〉", "，。！？；：、", "[ \u00a0\u3000\t]"
 _BESIDE: Final = f"{HAN}{_LEFT}{_RIGHT}{_STOPS}…—"
@@ -109,7 +110,7 @@ def visual_length(text: str) -> int:
     >>> visual_length("你好 world")
     10
     """
-    return len(text) if text.isascii() else len(text) + len(_WIDE.findall(text))
+    return len(text) if text.isascii() else 2 * len(text) - len(_WIDE.sub("", text))
 
 
 def shortened(text: str, width: int) -> str:
@@ -179,7 +180,7 @@ def in_latin(text: str) -> str:
 
 
 def _n_changed(text: str, config: str) -> int:
-    return sum(a != b for a, b in zip(text, _converter(config)(text), strict=False))
+    return sum(map(ne, text, _converter(config)(text)))
 
 
 @once

@@ -81,17 +81,17 @@ class Glossary:
         >>> Glossary({"dog": "Hund", "hot dog": "Hotdog", "US": "USA"}).find("Dogs us Dog Hot dog US.")
         [(8, 11, 'Hund'), (12, 19, 'Hotdog'), (20, 22, 'USA')]
         """
-        found = list[Place]()
-        for place in _BEGINNING.finditer(expect(text, str, "text", "one text to look in")):
+        written = expect(text, str, "text", "one text to look in").replace("’", "'")
+        found, small = list[Place](), _small(written)
+        for place in _BEGINNING.finditer(text):
             if not found or found[-1][1] <= place.start():
-                found += self._longest(text, place.start())
+                found += self._longest(text, place.start(), written, small)
         return found
 
-    def _longest(self, text: str, start: int) -> list[Place]:
+    def _longest(self, text: str, start: int, written: str, small: str) -> list[Place]:
         """The longest term that begins at a place of a text, if any does: one look for each length that terms have."""
         for end in (start + length for length in self._lengths if start + length <= len(text)):
-            written = text[start:end].replace("’", "'")
-            term = self._written.get(written) or self._written.get(_small(written))
+            term = self._written.get(written[start:end]) or self._written.get(small[start:end])
             if term and _END.match(text, end):
                 return [(start, end, text[start:end] if self.terms[term] == term else self.terms[term])]
         return []
