@@ -24,7 +24,7 @@ from typing import Final
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import Targets, corpus_files
 from yiwen.data.report import Report
-from yiwen.errors import DataError, TrainingError, needing
+from yiwen.errors import CheckpointError, DataError, TrainingError, needing
 from yiwen.files import is_whole, new_folder, one_writer, remove, write_text
 from yiwen.stop import StopFlag
 from yiwen.text.subword import TokenizerConfig
@@ -79,12 +79,15 @@ def prepare(
     with needing("Preparing data needs pyarrow", extra="train"):
         from yiwen.data import intake, pipeline
         from yiwen.data.fingerprint import fingerprint_of
+        from yiwen.data.store import read_info
     stop = StopFlag() if stop is None else stop  # an unset flag is false
     fingerprint = fingerprint_of(data, tokenizer, base=base, targets=targets)
     folder = root / ".prepared" / fingerprint
 
-    def is_ready() -> bool:  # a folder may hold another store, which somebody put there
-        return is_whole(folder) and f'"{fingerprint}"' in (folder / "prepared.json").read_text("utf-8")
+    def is_ready() -> bool:  # a folder may hold another store, which somebody put there, or one of a newer version
+        with suppress(CheckpointError):
+            return is_whole(folder) and read_info(folder).fingerprint == fingerprint
+        return False
 
     with ExitStack() as stack:
         if not (reused := is_ready()):
