@@ -243,7 +243,7 @@ def test_a_newer_format_asks_for_a_newer_program(tiny_run: TinyRun, tmp_path: Pa
 def test_what_a_newer_version_says_more_of_a_model_names_that_version(tiny_run: TinyRun, tmp_path: Path) -> None:
     folder = tampered(tiny_run.best, tmp_path / "b", yiwen_version="9.7", surprise="from the future")
     with pytest.raises(
-        CheckpointError, match=r"surprise is not a setting; .*or upgrade yiwen where a newer one \(9\.7\)"
+        CheckpointError, match=r"surprise is not a setting; .*where a newer one wrote it \(that was 9\.7\)"
     ):
         open_bundle(folder)
 

@@ -96,8 +96,8 @@ def read_stored(cls: type[T], path: Path, *, remedy: str, version: str = "format
     table = read_json(path, remedy)
     fields = table if isinstance(table, dict) else {}
     here, there = getattr(cls, version, None), fields.get(version)
-    writer = f" ({fields['yiwen_version']})" if "yiwen_version" in fields else ""
-    newer = f"upgrade yiwen where a newer one{writer} wrote it"
+    writer = f" (that was {fields['yiwen_version']})" if "yiwen_version" in fields else ""
+    newer = f"upgrade yiwen where a newer one wrote it{writer}"
     if here != there:
         raise CheckpointError(f"{path} has format {there}, this yiwen reads {here}; {remedy}, or {newer}")
     try:

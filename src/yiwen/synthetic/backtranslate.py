@@ -92,9 +92,8 @@ def back_translate(
     subword = translator.bundle.source
     is_exact = subword.keeps_text and subword.has_bytes  # else the store has to keep the text beside its subwords
     tokenizer = TokenizerConfig(model=str(absolute_path(translator.bundle.folder)), sampling=0.0 if is_exact else 0.05)
-    prepared = prepare(
-        data, tokenizer, root=runs_root(), base=Path.cwd(), targets="none", stop=stop, progress=console is not None
-    )
+    root, is_shown = runs_root(), console is not None
+    prepared = prepare(data, tokenizer, root=root, base=Path.cwd(), targets="none", stop=stop, progress=is_shown)
     made = make_pairs(teachers, translator, Store.open(prepared.folder), data, tag=tag, stop=stop, console=console)
     if output is not None:
         swap_link(output.parent.resolve() / output.name, made.folder.resolve())

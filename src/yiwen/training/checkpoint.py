@@ -63,8 +63,7 @@ def check_data(path: Path, data: str) -> None:
     Raises:
         CheckpointError: If it is other data.
     """
-    before = read_progress(path).data
-    if before not in ("", data):
+    if (before := read_progress(path).data) not in ("", data):
         remedy = f"a text or the program that prepares it has changed; restore it, or {NEW_RUN}"
         raise CheckpointError(f"{path} was trained on the prepared data {before}, now it is {data}: {remedy}")
 
