@@ -643,7 +643,7 @@ def test_a_damaged_checkpoint_is_named_and_the_others_are_averaged_without_it(ru
     with pytest.raises(CheckpointError, match=told):
         average_run(run, output=tmp_path / "mean", last=2)
     (damaged / "state.json").write_bytes(b"half")  # is read first, to see which were scheduled
-    with pytest.raises(CheckpointError, match=f"state.json cannot be read .*or remove {damaged}"):
+    with pytest.raises(CheckpointError, match=f"state.json cannot be read .*to do without it, remove {damaged}"):
         average_run(run, output=tmp_path / "mean", last=2)
     shutil.rmtree(damaged)
     assert average_run(run, output=tmp_path / "mean", last=2) == 2
