@@ -81,7 +81,8 @@ def prepare(
         from yiwen.data.fingerprint import fingerprint_of
         from yiwen.data.store import read_info
     stop = StopFlag() if stop is None else stop  # an unset flag is false
-    given: dict[str, Any] = {"data": data, "tokenizer": tokenizer, "base": base, "targets": targets}  # decides all
+    # All that decides the store.
+    given: dict[str, Any] = {"data": data, "tokenizer": tokenizer, "base": base, "targets": targets}
     fingerprint = fingerprint_of(**given)
     folder = root / ".prepared" / fingerprint
 
