@@ -236,7 +236,15 @@ def test_a_newer_format_asks_for_a_newer_program(tiny_run: TinyRun, tmp_path: Pa
     folder = tampered(
         tiny_run.best, tmp_path / "b", format_version=BundleInfo.format_version + 1, surprise="from the future"
     )
-    with pytest.raises(CheckpointError, match=r"has format 2, this yiwen reads 1; .*, or upgrade yiwen where that is"):
+    with pytest.raises(CheckpointError, match=r"has format 2, this yiwen reads 1; .*, or upgrade yiwen where a newer"):
+        open_bundle(folder)
+
+
+def test_what_a_newer_version_says_more_of_a_model_names_that_version(tiny_run: TinyRun, tmp_path: Path) -> None:
+    folder = tampered(tiny_run.best, tmp_path / "b", yiwen_version="9.7", surprise="from the future")
+    with pytest.raises(
+        CheckpointError, match=r"surprise is not a setting; .*where a newer one wrote it \(that was 9\.7\)"
+    ):
         open_bundle(folder)
 
 

@@ -252,10 +252,29 @@ def test_a_run_cannot_become_shorter_than_it_is(text: Path, run: Path, capsys: p
     assert (run / "recipe.toml").read_bytes() == before
 
 
-def test_changed_text_is_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_changed_text_is_refused_before_it_is_prepared(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_task(tmp_path, "reverse", n=150, seed=2)
+    monkeypatch.setattr("yiwen.runs.prepare_recipe", lambda *_, **__: pytest.fail("prepared"))
     assert train(tmp_path, run, "--resume") == 4
     assert "was trained on the prepared data" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_run_of_a_version_with_other_settings_names_them_and_what_to_do(
+    is_kept: bool, text: Path, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Until 2026-11-25 `hardware.json` did not keep the recipe that a run began with."""
+    kept = json.loads((run / "hardware.json").read_text(encoding="utf-8"))
+    kept["recipe"] = kept["recipe"].replace("[training]\n", "[training]\ngears = 7\n")
+    if not is_kept:
+        (run / "recipe.toml").write_text(kept.pop("recipe"), encoding="utf-8")
+    (run / "hardware.json").write_text(json.dumps(kept), encoding="utf-8")
+    assert train(text, run, "--resume") == 4
+    told = capsys.readouterr().err
+    assert "training.gears is not a setting" in told
+    assert f"go on with the yiwen that began {run}, or start a new run with --run FOLDER" in told
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '{"chosen": {}}', '{"chosen": 3}'])
@@ -624,7 +643,7 @@ def test_a_damaged_checkpoint_is_named_and_the_others_are_averaged_without_it(ru
     with pytest.raises(CheckpointError, match=told):
         average_run(run, output=tmp_path / "mean", last=2)
     (damaged / "state.json").write_bytes(b"half")  # is read first, to see which were scheduled
-    with pytest.raises(CheckpointError, match=f"state.json cannot be read .*or remove {damaged}"):
+    with pytest.raises(CheckpointError, match=f"state.json cannot be read .*to do without it, remove {damaged}"):
         average_run(run, output=tmp_path / "mean", last=2)
     shutil.rmtree(damaged)
     assert average_run(run, output=tmp_path / "mean", last=2) == 2

@@ -94,14 +94,16 @@ def read_stored(cls: type[T], path: Path, *, remedy: str, version: str = "format
         CheckpointError: If it cannot be read, is of another format than `cls` has now, or holds something else.
     """
     table = read_json(path, remedy)
-    here, there = getattr(cls, version, None), table.get(version) if isinstance(table, dict) else None
+    fields = table if isinstance(table, dict) else {}
+    here, there = getattr(cls, version, None), fields.get(version)
+    writer = f" (that was {fields['yiwen_version']})" if "yiwen_version" in fields else ""
+    newer = f"upgrade yiwen where a newer one wrote it{writer}"
     if here != there:
-        newer = "upgrade yiwen where that is the newer"
         raise CheckpointError(f"{path} has format {there}, this yiwen reads {here}; {remedy}, or {newer}")
     try:
         return parse(cls, table, source=str(path))
     except ConfigError as error:
-        raise CheckpointError(f"{error}; {remedy}") from error
+        raise CheckpointError(f"{error}; {remedy}, or {newer}") from error
 
 
 def _problems(cls: type[Any], table: Mapping[str, Any], error: Any) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from yiwen.bundle import Bundle, open_bundle, weights_path
 from yiwen.data import lines
-from yiwen.data.fingerprint import ready_models
+from yiwen.data.fingerprint import fingerprint_of, ready_models
 from yiwen.data.prepare import Prepared, prepare
 from yiwen.errors import ConfigError
 from yiwen.recipe import LoadedRecipe, runs_root
@@ -34,6 +34,19 @@ def prepare_recipe(
     Raises:
         CheckpointError, ConfigError: As in `initial_model`; also if one table of subwords is to serve two vocabularies.
     """
+    recipe, root = loaded.recipe, root or runs_root()
+    tokenizer, targets = _tokenizer(loaded), TARGETS[recipe.task]
+    return prepare(recipe.data, tokenizer, root=root, base=loaded.base, targets=targets, stop=stop, progress=progress)
+
+
+def data_of(loaded: LoadedRecipe) -> str:
+    """Fingerprint of the data of a recipe as `prepare_recipe` would prepare it; raises the same."""
+    recipe = loaded.recipe
+    return fingerprint_of(recipe.data, _tokenizer(loaded), base=loaded.base, targets=TARGETS[recipe.task])
+
+
+def _tokenizer(loaded: LoadedRecipe) -> TokenizerConfig:
+    """The subwords of a recipe: those of the model that it starts from, if it names one."""
     recipe, initial = loaded.recipe, initial_model(loaded)
     tokenizer = recipe.tokenizer
     has_one_table = recipe.task == "embed" or (recipe.task == "translate" and recipe.model.tied_embeddings == "all")
@@ -46,8 +59,7 @@ def prepare_recipe(
         # An encoder has one vocabulary, of a translator's two that of the source.
         path = initial.folder if recipe.task == "translate" else subword_paths(initial.folder)[0]
         tokenizer = TokenizerConfig(model=str(path.resolve()), sampling=tokenizer.sampling)
-    root, targets = root or runs_root(), TARGETS[recipe.task]
-    return prepare(recipe.data, tokenizer, root=root, base=loaded.base, targets=targets, stop=stop, progress=progress)
+    return tokenizer
 
 
 def initial_model(loaded: LoadedRecipe) -> Bundle | None:

@@ -32,9 +32,9 @@ with needing("training needs torch and pyarrow", extra="train"):
     import torch
 
     from yiwen.data.store import Store
-    from yiwen.preparing import initial_model, prepare_recipe
+    from yiwen.preparing import data_of, initial_model, prepare_recipe
     from yiwen.training.average import average_weights
-    from yiwen.training.checkpoint import last_scheduled, latest_checkpoint, read_progress
+    from yiwen.training.checkpoint import check_data, last_scheduled, latest_checkpoint, read_progress
     from yiwen.training.encoding import encoder_job
     from yiwen.training.job import Job
     from yiwen.training.loop import Trainer
@@ -78,6 +78,8 @@ def train_recipe(
     run = Path(expect(run or root / loaded.name, str | Path, "run", "the path of a folder, or None"))
     check_start(run, loaded.recipe, resume=resume)
     refuse_changes(run, loaded.recipe)  # before hours go into preparing what is then refused
+    if last := latest_checkpoint(run / "checkpoints"):
+        check_data(last, data_of(loaded))
     prepared = prepare_recipe(loaded, stop=stop, progress=console is not None, root=root)
     # The caller's own random numbers stay, and gradients are computed where the caller wants none.
     with one_writer(run), torch.random.fork_rng(devices=[]), torch.inference_mode(False), torch.enable_grad():
@@ -219,8 +221,12 @@ def refuse_changes(run: Path, now: Recipe) -> None:
         table = tomllib.loads(json.loads((run / "hardware.json").read_text("utf-8"))["recipe"])
     except (OSError, ValueError, KeyError, TypeError):
         table = read_toml(path)
+    try:
+        began = parse(Recipe, table, source=str(path))
+    except ConfigError as error:  # of another version, whose rules were others
+        raise CheckpointError(f"{error}\ngo on with the yiwen that began {run}, or {NEW_RUN}") from error
     free = ("search.", "evaluation.", *(f"training.{name}" for name in MAY_CHANGE))
-    old, new = _settings(parse(Recipe, table, source=str(path))), _settings(now)
+    old, new = _settings(began), _settings(now)
     differing = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
     changes = [f"{k}: {old.get(k)!r} -> {new.get(k)!r}" for k in sorted(differing) if not k.startswith(free)]
     if now.training.max_steps < (step := read_progress(last).step):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yiwen.asking import ask, ask_for_terms, forced_ids
-from yiwen.bundle import Bundle, check_room, open_bundle, require_language
+from yiwen.bundle import CALIBRATION, Bundle, check_room, open_bundle, require_language
 from yiwen.data.lines import BLOCK_LINES, blocks
 from yiwen.engines.engine import Engine, FindsTerms
 from yiwen.engines.pool import ahead
@@ -68,7 +68,7 @@ class Translator:
         """
         self.bundle = bundle
         self.engine = engine
-        self.note = note
+        self._note = note
         self.src_lang: str = bundle.info.src_lang
         self.tgt_lang: str = tgt_lang or bundle.info.tgt_lang
         require_language(bundle, self.tgt_lang)
@@ -78,6 +78,14 @@ class Translator:
         self.usual: Usual | None = open_calibration(bundle)
         finder = None if bundle.reader.n_symbols else finder  # symbols keep to a glossary
         self._finder = (lambda: engine) if isinstance(engine, FindsTerms) else finder
+
+    @property
+    def note(self) -> str:
+        """What a user should know: how the engine was chosen, and that nothing tells what is usual for the model."""
+        if self.usual is not None or not (self.bundle.folder / CALIBRATION).is_dir():
+            return self._note
+        why = f"an earlier version measured what they need; measure it again: yiwen evaluate {self.bundle.folder}"
+        return " · ".join(filter(None, (self._note, f"no confidence, no check of lengths and omissions: {why}")))
 
     def __repr__(self) -> str:
         return f"Translator({str(self.bundle.folder)!r}: {self.src_lang} -> {self.tgt_lang}, {self.engine.description})"

@@ -20,13 +20,14 @@ import numpy as np
 import pytest
 from made_text import contents, pair, run, texts, write
 
+from tiny_model import signed
 from yiwen.data import pipeline
 from yiwen.data.corpus import Block, CorpusConfig, Targets
 from yiwen.data.prepare import DataConfig, _n_workers, _progress, prepare
 from yiwen.data.stages import CleanTask, clean_block
 from yiwen.data.store import Store, TextPairs, mapped
 from yiwen.errors import CheckpointError, DataError, MissingDependencyError, Stopped
-from yiwen.files import MANIFEST, one_writer, verify_manifest
+from yiwen.files import MANIFEST, one_writer, verify_manifest, write_json
 from yiwen.stop import StopFlag
 from yiwen.tasks.config import TARGETS
 from yiwen.text.clean import CleaningConfig
@@ -226,6 +227,19 @@ def test_a_store_in_the_place_of_another_is_refused_and_made_again(tmp_path: Pat
         Store.open(first)
     assert not run(tmp_path, corpora[0]).reused
     assert contents(first) == before
+
+
+def test_a_store_that_says_more_than_this_version_knows_is_refused_and_made_again(tmp_path: Path) -> None:
+    corpus = write(tmp_path, "train", [pair(n) for n in range(60)])
+    folder = run(tmp_path, corpus).folder
+    before = contents(folder)
+    info = json.loads((folder / "prepared.json").read_text(encoding="utf-8"))
+    write_json(folder / "prepared.json", info | {"surprise": "from the future"})
+    signed(folder)
+    with pytest.raises(CheckpointError, match=r"surprise is not a setting; .*run `yiwen prepare` again, or upgrade"):
+        Store.open(folder)
+    assert not run(tmp_path, corpus).reused
+    assert contents(folder) == before
 
 
 def test_a_ready_model_is_used_as_it_is(tmp_path: Path) -> None:

@@ -269,9 +269,13 @@ def test_a_calibration_of_an_earlier_form_is_measured_anew(
     signed(path.parent)
     translator = Translator.load(tmp_path / "old", threads=1)
     assert translator.usual is None
+    assert translator.note.endswith(
+        f"an earlier version measured what they need; measure it again: yiwen evaluate {path.parents[1]}"
+    )
     monkeypatch.setenv("YIWEN_RUNS", str(tiny_run.runs))
     monkeypatch.setattr(module, "MIN_PAIRS", 10)
     calibrate_once(translator)
+    assert translator.note == ""
     assert json.loads(path.read_text("utf-8"))["format_version"] == 3
     assert Translator.load(tmp_path / "old", threads=1).usual == translator.usual is not None
 

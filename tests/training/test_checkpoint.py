@@ -158,10 +158,10 @@ def test_numbers_of_another_version_are_refused(tmp_path: Path) -> None:
     path = save(tmp_path, 3)
     state = json.loads((path / "state.json").read_text(encoding="utf-8"))
     (path / "state.json").write_text(json.dumps({**state, "mood": 3}), encoding="utf-8")
-    with pytest.raises(CheckpointError, match=r"mood(.|\n)*use the yiwen that wrote it, or remove "):
+    with pytest.raises(CheckpointError, match=r"mood(.|\n)*to do without it, remove .*, or upgrade yiwen where"):
         read_progress(path)
     (path / "state.json").write_text("{", encoding="utf-8")
-    with pytest.raises(CheckpointError, match=r"state\.json cannot be read .*use the yiwen that wrote it, or remove "):
+    with pytest.raises(CheckpointError, match=r"state\.json cannot be read .*to do without it, remove "):
         read_progress(path)
 
 

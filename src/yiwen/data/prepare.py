@@ -18,12 +18,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import Targets, corpus_files
 from yiwen.data.report import Report
-from yiwen.errors import DataError, TrainingError, needing
+from yiwen.errors import CheckpointError, DataError, TrainingError, needing
 from yiwen.files import is_whole, new_folder, one_writer, remove, write_text
 from yiwen.once import usable_cores
 from yiwen.stop import StopFlag
@@ -79,12 +79,17 @@ def prepare(
     with needing("Preparing data needs pyarrow", extra="train"):
         from yiwen.data import intake, pipeline
         from yiwen.data.fingerprint import fingerprint_of
+        from yiwen.data.store import read_info
     stop = StopFlag() if stop is None else stop  # an unset flag is false
-    fingerprint = fingerprint_of(data, tokenizer, base=base, targets=targets)
+    # All that decides the store.
+    given: dict[str, Any] = {"data": data, "tokenizer": tokenizer, "base": base, "targets": targets}
+    fingerprint = fingerprint_of(**given)
     folder = root / ".prepared" / fingerprint
 
-    def is_ready() -> bool:  # a folder may hold another store, which somebody put there
-        return is_whole(folder) and f'"{fingerprint}"' in (folder / "prepared.json").read_text("utf-8")
+    def is_ready() -> bool:  # a folder may hold another store, which somebody put there, or one of a newer version
+        with suppress(CheckpointError):
+            return is_whole(folder) and read_info(folder).fingerprint == fingerprint
+        return False
 
     with ExitStack() as stack:
         if not (reused := is_ready()):
@@ -94,18 +99,10 @@ def prepare(
         if not reused:
             _remove_leftovers(folder.parent)
             with new_folder(folder) as temporary:
-                job = intake.Job(
-                    data=data,
-                    tokenizer=tokenizer,
-                    targets=targets,
-                    base=base,
-                    folder=temporary,
-                    n_workers=workers or _n_workers(data, base),
-                    stop=stop,
-                    tick=tick,
-                )
+                n_workers = workers or _n_workers(data, base)
+                job = intake.Job(**given, folder=temporary, n_workers=n_workers, stop=stop, tick=tick)
                 write_text(temporary / REPORT, pipeline.run(job, fingerprint).to_json() + "\n")
-                if fingerprint_of(data, tokenizer, base=base, targets=targets) != fingerprint:
+                if fingerprint_of(**given) != fingerprint:
                     raise DataError("a text was changed while it was read; run the same command again")
     report = Report.from_json((folder / REPORT).read_text(encoding="utf-8"))
     return Prepared(folder, report if reused else replace(report, seconds=time.perf_counter() - started), reused)
@@ -146,8 +143,4 @@ def _progress(is_wanted: bool) -> Iterator[Callable[[str, int], None]]:
     is_hidden = not (is_wanted and sys.stderr.isatty())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=is_hidden) as bar:
         task_of = cache(partial(bar.add_task, total=None))
-
-        def tick(step: str, pairs: int) -> None:
-            bar.advance(task_of(step), pairs)
-
-        yield tick
+        yield lambda step, pairs: bar.advance(task_of(step), pairs)

@@ -121,14 +121,7 @@ class Store:
             rule = f"of one line, without tabs and other control characters, of {_LONGEST_WORD} characters at most"
             raise ConfigError(f"a key cannot be named {name[:40]!r} ({len(name)} characters); give a name {rule}")
         secret = f"yw_{secrets.token_urlsafe(32)}"
-        key = Key(
-            id=secrets.token_hex(4),
-            name=name,
-            sha256=_hash(secret),
-            characters_per_month=characters_per_month,
-            requests_per_minute=requests_per_minute,
-            created=_now(),
-        )
+        key = Key(secrets.token_hex(4), name, _hash(secret), characters_per_month, requests_per_minute, created=_now())
         with _told(), self._database.begin() as connection:
             connection.execute(_keys.insert().values(key._asdict()))
         self._try_sync()  # the key is there: a database that is locked from now on must not hide its secret

@@ -47,10 +47,9 @@ def identity_of(translator: Translator, search: SearchConfig, store: Store, ense
     for rows in shards(store):
         for source in _asked(translator, store, rows):
             text.update(source.encode("utf-8") + b"\n")
-    identity: dict[str, Any] = {"files": files}
-    if ensemble:
-        identity["ensemble"] = [_telling(open_bundle(other).hashes) for other in ensemble]
-    return identity | {"search": dataclasses.asdict(search), "source": text.hexdigest(), "shard_rows": SHARD_ROWS}
+    more = {"ensemble": [_telling(open_bundle(other).hashes) for other in ensemble]} if ensemble else {}
+    how, source = dataclasses.asdict(search), text.hexdigest()
+    return {"files": files, "search": how, "source": source, "shard_rows": SHARD_ROWS, **more}
 
 
 def _telling(hashes: Mapping[str, str]) -> dict[str, str]:

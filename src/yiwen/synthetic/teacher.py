@@ -139,8 +139,7 @@ def make_pairs(
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     folder = runs_root() / ".distilled" / digest[:16]
     with one_writer(folder):
-        teacher = {"teacher": str(model), "engine": translator.engine.description}
-        write_json(folder / "teacher.json", teacher | identity)
+        write_json(folder / "teacher.json", {"teacher": str(model), "engine": translator.engine.description} | identity)
         tagged = f"-tagged-{hashlib.sha256(tag.encode()).hexdigest()[:8]}" if tag else ""
         pairs = folder / f"pairs-{store.fingerprint}{tagged}"
         if not is_whole(pairs):

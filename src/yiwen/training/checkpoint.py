@@ -49,15 +49,23 @@ def load_checkpoint(
         CheckpointError: If it is damaged, belongs to another model or was trained on other data.
     """
     verify_checkpoint(path)
-    progress = read_progress(path)
-    if progress.data not in ("", data):
-        remedy = f"a text or the program that prepares it has changed; restore it, or {NEW_RUN}"
-        raise CheckpointError(f"{path} was trained on the prepared data {progress.data}, now it is {data}: {remedy}")
+    check_data(path, data)
     load_weights(dict(model.named_parameters()), path / "model.safetensors")
     if average is not None:
         load_weights(dict(average.named_parameters()), path / "ema.safetensors")
     load_optimizer_tensors(model, optimizers, load_tensors(path / "optimizer.safetensors"))
-    return progress
+    return read_progress(path)
+
+
+def check_data(path: Path, data: str) -> None:
+    """Make sure that data of this fingerprint is what a checkpoint was trained on.
+
+    Raises:
+        CheckpointError: If it is other data.
+    """
+    if (before := read_progress(path).data) not in ("", data):
+        remedy = f"a text or the program that prepares it has changed; restore it, or {NEW_RUN}"
+        raise CheckpointError(f"{path} was trained on the prepared data {before}, now it is {data}: {remedy}")
 
 
 def verify_checkpoint(path: Path) -> None:
@@ -74,7 +82,7 @@ def verify_checkpoint(path: Path) -> None:
 
 def read_progress(path: Path) -> Progress:
     """The numbers of a checkpoint without its tensors."""
-    return read_stored(Progress, path / "state.json", remedy=f"use the yiwen that wrote it, or remove {path}")
+    return read_stored(Progress, path / "state.json", remedy=f"to do without it, remove {path}")
 
 
 def checkpoints(folder: Path) -> list[Path]:
