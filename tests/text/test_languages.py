@@ -25,6 +25,9 @@ SPELLINGS = {
     "he": "he iw heb",
     "no": "no Norwegian",
     "nb": "nb",
+    "fa": "fa pes prs Farsi Persian",
+    "fil": "fil tl Tagalog",
+    "ko": "ko ko-KR kor_Hang",  # as FLORES and NLLB write it
     "ja": "ja jpn ja-JP jp 日本語",
     "cs": "cs cz cze Czech",
 }
