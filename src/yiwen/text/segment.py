@@ -120,7 +120,7 @@ def _is_inside(line: str, start: int, found: re.Match[str], paired: list[Span]) 
 def _is_end(line: str, before: str, found: re.Match[str], lang: str) -> bool:
     """Whether a sentence ends with the signs found; `before` is what stands before these."""
     signs, rest = found[0], line[found.end() : found.end() + 2 * _FAR]
-    if any(sign in "。！？｡။।።" for sign in signs):
+    if any(sign in "。！？｡။।።؟" for sign in signs):
         return True
     if not rest[:1].isspace():  # half-width in Chinese and Japanese
         is_between = re.search(f"[{_JAPANESE}]\\Z", before) and re.match(f"[“「]?[{_JAPANESE}]", rest)
