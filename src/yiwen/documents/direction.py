@@ -59,8 +59,7 @@ def turned(parts: Iterable[Part], *, is_leftwards: bool | None, is_known: bool) 
             way = is_leftwards if starts and (is_known or _runs_leftwards(part.text) != is_leftwards) else None
             if way is not None:
                 start, head = map(str, out[starts[-1] : starts[-1] + 2])
-                prefix = start[1:].partition("p")[0]
-                out[starts[-1] + 1] = _head(head, prefix, is_leftwards=way, is_sided=is_sided)
+                out[starts[-1] + 1] = _head(head, start[1:].partition("p")[0], is_leftwards=way, is_sided=is_sided)
             part = replace(part, finish=partial(_RUN.sub, partial(_run, way)))
         elif found := _PARAGRAPH.fullmatch(part):
             if found[1]:

@@ -5,7 +5,7 @@ Languages asked for are looked up in a table made at the start; nothing of a req
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -127,7 +127,13 @@ class Pairs:
         self.sources = sorted({src for src, _ in self.ways})
         codes = dict.fromkeys(code for pair in direct for code in pair)
         self.languages = sorted(codes)
-        self._code_of = _spellings(codes)
+        # What means a language here whatever it means elsewhere, in small letters: codes, names, and codes of others.
+        # Where only the script tells two apart, the language alone is the first one's.
+        self._code_of = {**_LIBRES}
+        for code in codes:
+            self._code_of.setdefault({"no": "nb", "nb": "no"}.get(code, code.lower()), code)  # as such it is Bokmål
+            self._code_of.setdefault(base(code), code)
+            self._code_of |= {spelling.lower(): code for spelling in (code, *name_of(code))}
 
     @classmethod
     def load(cls, folders: Sequence[Path], *, share: Callable[[Any], SharedEngine], **options: Any) -> Pairs:
@@ -202,12 +208,9 @@ class Pairs:
 
     def code(self, spelling: str) -> str:
         """The code of a language that is served here, or the spelling itself. A region may be dropped, a script not."""
-        code = spelling.strip().lower().replace("_", "-")
-        if code in self._code_of:
-            return self._code_of[code]
-        known = meant(spelling)
-        if known in self.languages:
-            return known
+        code, known = spelling.strip().lower().replace("_", "-"), meant(spelling)
+        if code in self._code_of or known in self.languages:
+            return self._code_of.get(code, known)
         has_script = "-" in known or any(len(part) == 4 for part in code.split("-")[1:])
         return spelling if has_script else self._code_of.get(known, spelling)
 
@@ -224,16 +227,3 @@ class Pairs:
         """End the engines' threads once nothing waits any more."""
         for engine in self.engines:
             engine.close()
-
-
-def _spellings(codes: Iterable[str]) -> dict[str, str]:
-    """What means a language in a service whatever it means elsewhere, in lower case: codes, names, and codes of others.
-
-    Where only the script tells two apart, the language's name alone is the first one's.
-    """
-    found: dict[str, str] = {}
-    for code in codes:
-        found.setdefault({"no": "nb", "nb": "no"}.get(code, code.lower()), code)  # Norwegian as such is Bokmål
-        found.setdefault(base(code), code)
-        found |= {spelling.lower(): code for spelling in (code, *name_of(code))}
-    return _LIBRES | found
