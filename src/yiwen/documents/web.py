@@ -28,8 +28,6 @@ BLOCKS: Final = frozenset([*_IN_PARAGRAPH, *_AROUND.split()])
 _OTHERS: Final = {"p": BLOCKS.difference(_IN_PARAGRAPH), **dict.fromkeys(("rt", "rp"), frozenset(("rt", "rp", "ruby")))}
 """Elements that may lack an end tag, and the elements at whose tags each of them ends then."""
 KEPT: Final = frozenset(("code", "kbd", "samp", "tt", "var"))
-_OWN_SIDE: Final = (*KEPT, "bdi", "bdo", "input", "pre", "textarea")
-"""Elements that run as they say whatever is around them."""
 _FORMATTING: Final = frozenset("b bpt code em ept font g i it mrk ph small span strong sub sup u".split())  # noqa: SIM905
 """Elements of XML that stand in a text whatever is around them, as HTML and XLIFF have them."""
 _READ: Final = ("alt", "title", "placeholder", "aria-label")
@@ -64,7 +62,7 @@ def attributes(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[P
             name, value, end = match["name"].lower(), match["value"] or "", match.end()
             new: Part = value
             plain = value.strip("\"'")
-            is_side = name == "dir" and plain.lower() == side and piece.name not in _OWN_SIDE
+            is_side = name == "dir" and plain.lower() == side and piece.name not in (*KEPT, "bdo", "input", "pre")
             is_language = "lang" in name and base(plain) == base(src_lang)
             if value and tgt_lang and name in own and (is_root or (src_lang and (is_side or is_language))):
                 new = f'"{html.escape(own[name])}"'
