@@ -204,6 +204,15 @@ def test_bold_and_size_are_also_those_of_letters_that_run_leftwards() -> None:
     assert written == f"<w:p><w:pPr><w:bidi/></w:pPr>{run('واحد', new)}</w:p>"
 
 
+@pytest.mark.parametrize(("tgt_lang", "said"), [("th", "หนึ่ง"), ("hi", "एक"), ("km", "មួយ"), ("ta", "ஒன்று")])
+def test_bold_and_size_are_also_those_of_complex_scripts(tgt_lang: str, said: str) -> None:
+    props = '<w:b/><w:sz w:val="40"/>'
+    written = body_of(f"<w:p>{run('one', props)}</w:p>", lambda text: said, tgt_lang=tgt_lang)
+    new = '<w:b/><w:bCs/><w:sz w:val="40"/><w:szCs w:val="40"/>'
+    assert written == f"<w:p>{run(said, new)}</w:p>"
+    assert "Cs/>" not in body_of(f"<w:p>{run('one', '<w:b/>')}</w:p>", lambda text: "eins", tgt_lang="de")
+
+
 def test_a_run_of_other_letters_alone_runs_rightwards_and_one_of_signs_as_its_paragraph() -> None:
     body = f"<w:p>{run('see the ')}{run('C++', '<w:b/>')}{run(' &amp; all', '<w:i/>')}{run('!', '<w:u/>')}</w:p>"
     written = body_of(body, lambda text: "انظر C++ & كل!")

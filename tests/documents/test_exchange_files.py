@@ -40,6 +40,7 @@ def test_a_po_file_of_another_language_is_refused() -> None:
     source = 'msgid ""\nmsgstr ""\n"Language: fr\\n"\n\nmsgid "a dog"\nmsgstr ""\n'
     with pytest.raises(DataError, match="the file has targets in fr, not de; use a model for fr, or correct Language"):
         translated_here(source, "po", tgt_lang="de")
+    assert b'"A DOG"' in translated_here(source.replace("fr", "sr@latin"), "po", tgt_lang="sr-Latn")
     assert 'msgstr "A DOG"' in translated_here(source, "po", tgt_lang="fr-CA").decode()
     assert 'msgstr "A DOG"' in translated_here(source.replace("fr", ""), "po", tgt_lang="de").decode()
 

@@ -44,6 +44,17 @@ def test_a_page_runs_in_the_direction_of_its_new_language(source: str, tgt_lang:
     assert translated_here(source, "html", tgt_lang=tgt_lang).decode() == written
 
 
+def test_language_and_direction_of_the_text_change_wherever_they_are_said() -> None:
+    source = '<div dir="ltr" lang="en-US"><p DIR=ltr>a <b lang="fr">b</b> <bdo dir="ltr">c</bdo><input dir="ltr"></p>'
+    arabic = '<div dir="rtl" lang="ar"><p DIR="rtl">A <b lang="fr">B</b> <bdo dir="ltr">C</bdo><input dir="ltr"></p>'
+    english = '<div dir="ltr" lang="en"><p DIR="ltr">A <b lang="fr">B</b> <bdo dir="ltr">C</bdo><input dir="ltr"></p>'
+    assert translated_here(source, "html", src_lang="en", tgt_lang="ar").decode() == arabic
+    assert translated_here(arabic, "html", src_lang="ar", tgt_lang="en").decode() == english
+    assert 'dir="ltr" lang="de"' in translated_here(source, "html", src_lang="en", tgt_lang="de").decode()
+    phone = '<p lang="he">x <span dir="ltr">+1</span>'
+    assert translated_here(phone, "html", src_lang="ar", tgt_lang="fa").decode() == phone.replace("x", "X")
+
+
 def test_labels_of_buttons_and_choices_are_texts() -> None:
     source = '<input type=Submit value="a b"><input value="c"><optgroup label="d e"><option label="f g">x</option>'
     assert texts_of(source, "html") == ["a b", "d e", "f g", "x"]

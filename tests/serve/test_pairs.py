@@ -194,7 +194,7 @@ def test_a_way_through_two_is_one_after_the_other(service: tuple[Service, str], 
         ("EN-LATN", "en"),
         ("zho_Hant", "zh-Hant"),
         ("中文", "zh-Hans"),
-        ("zh-yue", "yue"),
+        ("zh-yue", "zh-yue"),
         ("de-AT", "de"),
         ("zh-TW", "zh-Hant"),
         ("zt", "zh-Hant"),
@@ -218,6 +218,14 @@ def test_a_language_without_a_script_is_the_one_that_is_served() -> None:
     assert {pairs.code(spelling) for spelling in ("sr", "SRP", "sr_Latn", "sr-RS")} == {"sr-Latn"}
     assert (pairs.code("sr-Cyrl"), pairs.code("latn")) == ("sr-Cyrl", "latn")
     assert Pairs({("en", "pt"): model}).code("pb") == "pt", "as LibreTranslate calls that of Brazil"
+
+
+def test_old_codes_and_those_of_varieties_are_known() -> None:
+    model: Any = SimpleNamespace()
+    spellings = {"he": "iw", "id": "in IND", "fil": "tl", "ar": "arb arb_Arab", "fa": "pes_Arab prs", "ko": "kor_Hang"}
+    for code, written in spellings.items():
+        pairs = Pairs({("en", code): model})
+        assert {pairs.code(spelling) for spelling in written.split()} == {code}
 
 
 def test_norwegian_is_bokmal_where_only_one_of_them_is_served() -> None:

@@ -101,6 +101,9 @@ def test_scripts_without_blanks_have_no_whole_words() -> None:
 
 def test_vowel_signs_belong_to_their_word_and_particles_do_not() -> None:
     assert Glossary({"कम": "less"}).find("कमी कमाल कम") == [(9, 11, "less")]
+    assert Glossary({"روم": "Rome"}).find("می\u200cروم روم") == [
+        (7, 10, "Rome")
+    ]  # what is joined before it is one word
     assert Glossary({"한국": "Korea"}).find("한국은 한국에서의 한국, 한국인") == [
         (0, 2, "Korea"),
         (4, 6, "Korea"),

@@ -21,10 +21,15 @@ SPELLINGS = {
     "de": "de de-AT deu ger German deutsch",
     "pt": "pt pt-BR pt_PT por",
     "sr": "sr sr-Cyrl srp",
-    "sr-Latn": "sr-Latn sr_latn",
+    "sr-Latn": "sr-Latn sr_latn sr@latin sr_RS@latin",
+    "uz-Cyrl": "uz-Cyrl uz@cyrillic",
+    "ca": "ca ca@valencia",
     "he": "he iw heb",
     "no": "no Norwegian",
     "nb": "nb",
+    "fa": "fa pes prs Farsi Persian",
+    "fil": "fil tl Tagalog",
+    "ko": "ko ko-KR kor_Hang",  # as FLORES and NLLB write it
     "ja": "ja jpn ja-JP jp 日本語",
     "cs": "cs cz cze Czech",
 }

@@ -23,6 +23,16 @@ from yiwen.text.protect import (
 
 FOUND = {
     "See https://a.b/c?d=e&f. Then www.x.com/y/.": ["https://a.b/c?d=e&f", "www.x.com/y/"],
+    "См. https://ru.wikipedia.org/wiki/Санкт-Петербург, https://кремль.рф.": [
+        "https://ru.wikipedia.org/wiki/Санкт-Петербург",
+        "https://кремль.рф",
+    ],
+    "Δες https://a.gr/Νέα_Υόρκη; ar: https://a.eg/مصر، https://b.eg؟": [
+        "https://a.gr/Νέα_Υόρκη",
+        "https://a.eg/مصر",
+        "https://b.eg",
+    ],
+    "сайт https://a.kz-те, https://b.ruда": ["https://a.kz", "https://b.ru"],
     "访问http://a.cn/b，邮箱x@y.cn。": ["http://a.cn/b", "x@y.cn"],
     "Mail a.b+c@d.co.uk!": ["a.b+c@d.co.uk"],
     "{name} {0} {} {{x}} ${x}": ["{name}", "{0}", "{}", "{{x}}", "${x}"],

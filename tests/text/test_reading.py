@@ -126,6 +126,9 @@ def test_capitals_are_those_of_the_language(lang: str, answer: str, written: str
 def test_a_text_in_capitals_is_read_in_the_small_letters_of_its_language() -> None:
     texts = {
         "tr": ("İstanbul güzel bir şehir ve ışık iyi.", "İSTANBUL GÜZEL BİR ŞEHİR VE IŞIK İYİ."),
+        "sr": ("Ово је велика кућа на мору.", "ОВО ЈЕ ВЕЛИКА КУЋА НА МОРУ."),
+        "sr-Latn": ("Ovo je velika kuća na moru.", "OVO JE VELIKA KUĆA NA MORU."),
+        "kk": ("Бұл үлкен үй теңіз жағасында тұр.", "БҰЛ ҮЛКЕН ҮЙ ТЕҢІЗ ЖАҒАСЫНДА ТҰР."),
         "hy": ("Ուսուցիչը տեսնում է մի գիրք այսօր։", "ՈՒՍՈՒՑԻՉԸ ՏԵՍՆՈՒՄ Է ՄԻ ԳԻՐՔ ԱՅՍՕՐ։"),
     }
     for lang, (usual, capitals) in texts.items():

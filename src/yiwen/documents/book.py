@@ -22,10 +22,10 @@ _SPINE: Final = re.compile(r'(<(?:\w+:)?spine\b(?:(?!\spage-)[^>])*)(?:\spage-pr
 """Where EPUB 3 says to which side pages are turned."""
 
 
-def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
+def attributes(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
     """The texts of attributes of a page; language and side of the pages become those of the translation where known."""
     if _HTML.search(source):
-        return web.attributes(source, tgt_lang=tgt_lang)
+        return web.attributes(source, src_lang=src_lang, tgt_lang=tgt_lang)
     sides = {"rtl" if is_leftwards(named[1]) else "ltr" for named in _LANGUAGE.findall(source)}
     side = "rtl" if is_leftwards(tgt_lang) else "ltr"
     if tgt_lang and sides - {side} and 'version="3' in source:

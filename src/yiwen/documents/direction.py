@@ -29,7 +29,9 @@ _TABLE: Final = re.compile(r"(<(\w+:)tblPr>(?:\s*<\2tbl(?:Style|pPr|Overlap)\b[^
 _RUN: Final = re.compile(r"(<(?!a:)(\w+:)r>)((?:<\2rPr>(?:(?!</\2r>).)*</\2rPr>)?)(<\2t\b[^>]*>)([^<]*)", re.DOTALL)
 """As `office` writes one: its beginning, prefix, formatting, and text."""
 _LATIN_ONLY: Final = re.compile(r"<(\w+:)(b|i|sz)(\s[^>]*)?/>(?!\s*<\1\2Cs\b)")
-"""Formatting that does not go for runs from right to left, which have their own."""
+"""Formatting that does not go for runs from right to left, nor for complex scripts, which have their own."""
+_COMPLEX: Final = re.compile("[\u0590-\u109f\u1780-\u17ff]")
+"""Letters of these scripts: from Hebrew and Arabic over those of India to Thai, Lao, Burmese and Khmer."""
 _ATTRIBUTE: Final = re.compile(r"""\s(rtl|algn)\s*=\s*["'](\w*)["']""")
 _PLACE: Final = re.compile(r"""<\w+:(?:(sp|tc)\b|(?:ph|lvl1pPr)\b[^>]*["'](?:ctrTitle|subTitle|ctr)["'])""")
 """A shape or a cell, whose text begins at a side unless it says otherwise; or what puts it into the middle."""
@@ -41,12 +43,12 @@ def turned_tables(source: str, *, is_leftwards: bool) -> str:
     return re.sub(r"<a:tblPr\b[^>]*", lambda found: _drawn(found[0], ' rtl="1"' if is_leftwards else ""), source)
 
 
-def turned(parts: Iterable[Part], *, is_leftwards: bool, is_known: bool) -> list[Part]:
+def turned(parts: Iterable[Part], *, is_leftwards: bool | None, is_known: bool) -> list[Part]:
     """The parts; each paragraph with a text to translate runs the other way.
 
     Args:
         parts: Where a paragraph starts and ends is a part of its own.
-        is_leftwards: Whether the translation is written from right to left.
+        is_leftwards: Whether the translation is written from right to left; None: the same way as the text.
         is_known: Whether it is known that the text is not written the same way; else its letters tell.
     """
     out: list[Part] = []
@@ -54,11 +56,11 @@ def turned(parts: Iterable[Part], *, is_leftwards: bool, is_known: bool) -> list
     is_sided = False
     for part in parts:
         if isinstance(part, Unit):
-            if starts and (is_known or _runs_leftwards(part.text) != is_leftwards):
+            way = is_leftwards if starts and (is_known or _runs_leftwards(part.text) != is_leftwards) else None
+            if way is not None:
                 start, head = map(str, out[starts[-1] : starts[-1] + 2])
-                prefix = start[1:].partition("p")[0]
-                out[starts[-1] + 1] = _head(head, prefix, is_leftwards=is_leftwards, is_sided=is_sided)
-                part = replace(part, finish=partial(_RUN.sub, partial(_run, is_leftwards)))
+                out[starts[-1] + 1] = _head(head, start[1:].partition("p")[0], is_leftwards=way, is_sided=is_sided)
+            part = replace(part, finish=partial(_RUN.sub, partial(_run, way)))
         elif found := _PARAGRAPH.fullmatch(part):
             if found[1]:
                 starts.pop()
@@ -85,13 +87,16 @@ def _head(head: str, prefix: str, *, is_leftwards: bool, is_sided: bool) -> str:
     return _drawn(tag, f' rtl="{int(is_leftwards)}"' + (f' algn="{side}"' if side else "")) + end + rest
 
 
-def _run(is_leftwards: bool, found: re.Match[str]) -> str:
+def _run(is_leftwards: bool | None, found: re.Match[str]) -> str:
     """A run of Word as it is written where a translation has been put in; one of other letters only goes rightwards."""
     start, prefix, props, tag, text = found.groups()
-    if is_turned := is_leftwards and _runs_leftwards(html.unescape(text)):
-        props = _LATIN_ONLY.sub(r"\g<0><\1\2Cs\3/>", props or f"<{prefix}rPr></{prefix}rPr>")
-    if props:
-        props = _marked(props, "rtl", f"<{prefix}rtl/>" if is_turned else "")
+    is_turned = is_leftwards and _runs_leftwards(html.unescape(text))
+    if is_turned or _COMPLEX.search(text):
+        props = _LATIN_ONLY.sub(r"\g<0><\1\2Cs\3/>", props)
+    if is_turned:
+        props = _marked(props or f"<{prefix}rPr></{prefix}rPr>", "rtl", f"<{prefix}rtl/>")
+    elif props and is_leftwards is not None:
+        props = _marked(props, "rtl", "")
     return f"{start}{props}{tag}{text}"
 
 

@@ -18,7 +18,7 @@ from yiwen.documents import direction
 from yiwen.documents.assembling import BLANK, pairs, running, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, xml_pieces
 from yiwen.documents.unit import Part, Token, Wrap
-from yiwen.text import scripts
+from yiwen.text.scripts import turns_leftwards
 
 _DRAWN: Final = r"(?:diagrams/(?:data|drawing)|charts/chart|drawings/drawing)\d+"
 DOCX: Final = re.compile(rf"word/(?:document\d*|header\d*|footer\d*|footnotes|endnotes|comments|{_DRAWN})\.xml")
@@ -58,16 +58,15 @@ def paragraphs(source: str, *, in_boxes: bool, src_lang: str = "", tgt_lang: str
     """The units of one part of a Word or PowerPoint file, in the direction of the target language where that is known.
 
     Those in text boxes or those outside: a box stands inside of the paragraph that it is anchored to, and is a point of
-    that. What has that direction stays as it is.
+    that. What has that direction keeps it.
     """
     if in_boxes and "txbxContent" not in source:
         return [source]
     find = _of_boxes if in_boxes else _with_paragraphs
-    is_leftwards = scripts.is_leftwards(tgt_lang)
-    if not tgt_lang or (src_lang and scripts.is_leftwards(src_lang) == is_leftwards):
-        return list(find(xml_pieces(source)))
-    parts = find(xml_pieces(direction.turned_tables(source, is_leftwards=is_leftwards)))
-    return direction.turned(parts, is_leftwards=is_leftwards, is_known=bool(src_lang))
+    is_leftwards = turns_leftwards(src_lang, tgt_lang)
+    if is_leftwards is not None:
+        source = direction.turned_tables(source, is_leftwards=is_leftwards)
+    return direction.turned(find(xml_pieces(source)), is_leftwards=is_leftwards, is_known=bool(src_lang))
 
 
 def cells(source: str) -> list[Part]:

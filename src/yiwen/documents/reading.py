@@ -46,8 +46,8 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
     found: dict[str, Sequence[Parser]] = {
         "csv": (partial(tables.cells, is_tsv=False),),
         "docx pptx": tuple(partial(office.paragraphs, in_boxes=each, **languages) for each in (True, False)),
-        "epub": (partial(book.attributes, tgt_lang=tgt_lang), book.texts),
-        "htm html": (partial(web.attributes, tgt_lang=tgt_lang), web.texts),
+        "epub": (partial(book.attributes, **languages), book.texts),
+        "htm html": (partial(web.attributes, **languages), web.texts),
         "arb json": (tables.values,),
         "markdown md": (markdown.texts,),
         "odp ods odt": tuple(partial(opendocument.texts, depth=depth) for depth in opendocument.DEPTHS),

@@ -13,7 +13,8 @@ from typing import Final
 from yiwen.documents.assembling import DEEPEST, kept_token, running, string_unit, units_of
 from yiwen.documents.markup import Piece, end_of, escaped, html_pieces, source_of
 from yiwen.documents.unit import Part, Token, Unit
-from yiwen.text.scripts import is_leftwards
+from yiwen.text.languages import base
+from yiwen.text.scripts import is_leftwards, turns_leftwards
 
 Names = Collection[str]
 """Names of elements, or of attributes."""
@@ -39,10 +40,14 @@ _ATTRIBUTE: Final = re.compile(
 """From the end of the attribute before, so that nothing inside of a value looks like one."""
 
 
-def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
-    """The texts of attributes; `<html lang>` and `dir` become those of the target language where that is known."""
+def attributes(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
+    """The texts of attributes; `lang` and `dir` become those of the target language where that is known.
+
+    In `<html>`; elsewhere where they are those of the text.
+    """
     out: list[Part] = []
     own = {"lang": tgt_lang, "xml:lang": tgt_lang, "dir": "rtl" if is_leftwards(tgt_lang) else "ltr"}
+    side = {True: "ltr", False: "rtl", None: None}[turns_leftwards(src_lang, tgt_lang)]  # which is another one now
     pieces, until = html_pieces(source), 0  # before which all belongs to an element that stays as it is
     for number, piece in enumerate(pieces):
         if number >= until and _is_untranslated(piece):
@@ -50,14 +55,16 @@ def attributes(source: str, *, tgt_lang: str = "") -> list[Part]:
         if number < until:
             out.append(piece.raw)
             continue
-        end = 0
-        is_root = piece.opens("html")
+        end, is_root = 0, piece.opens("html")
         if is_root and own["dir"] == "rtl" and "dir" not in piece.attributes:
             piece = piece._replace(raw=f'{piece.raw[:5]} dir="rtl"{piece.raw[5:]}')
         while piece.attributes and (match := _ATTRIBUTE.match(piece.raw, end)):
             name, value, end = match["name"].lower(), match["value"] or "", match.end()
             new: Part = value
-            if is_root and value and tgt_lang and name in own:
+            plain = value.strip("\"'")
+            is_side = name == "dir" and plain.lower() == side and piece.name not in (*KEPT, "bdo", "input", "pre")
+            is_language = "lang" in name and base(plain) == base(src_lang)
+            if value and tgt_lang and name in own and (is_root or (src_lang and (is_side or is_language))):
                 new = f'"{html.escape(own[name])}"'
             elif value and name in _read(piece):
                 said = html.unescape(value[1:-1] if value[0] in "'\"" else value)

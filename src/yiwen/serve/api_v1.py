@@ -147,8 +147,7 @@ def _links(way: Way, text: str, translation: Translation, stop: StopFlag) -> Any
         alignments = way.align(sources, targets, stop=stop)
     except DataError:  # with an address that was a symbol one is longer than the model has positions for
         return None
-    found = [(each.src, each.tgt, each.links) for each in alignments]
-    src, tgt, links = joined(zip(pieces, found, strict=True))
+    src, tgt, links = joined(zip(pieces, [(each.src, each.tgt, each.links) for each in alignments], strict=True))
     return {"source": src, "target": tgt, "links": [(i, j, round(weight, 4)) for i, j, weight in links]}
 
 

@@ -5,8 +5,7 @@ Languages asked for are looked up in a table made at the start; nothing of a req
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +17,7 @@ from yiwen.serve.batcher import SharedEngine
 from yiwen.serve.errors import ApiError
 from yiwen.stop import StopFlag
 from yiwen.text.langid import detect, is_in
-from yiwen.text.languages import base, canonical, name_of
+from yiwen.text.languages import base, canonical, meant, name_of
 from yiwen.translator import Translation, Translator
 
 AUTO: Final = "auto"
@@ -27,7 +26,6 @@ _DETECTED_CHARS: Final = 2000
 """How much of a text its language is told from."""
 AS_IT_IS: Final = frozenset(("passed_through", "already_target"))
 """Flags of what no model was asked for."""
-_CHINESE: Final = "zh zh-cn zh-sg zh-hans zh-tw zh-hk zh-mo zh-hant cmn zh-yue chinese 中文"
 _LIBRES: Final = {"zt": "zh-Hant", "pb": "pt"}
 """What LibreTranslate and its clients call Traditional Chinese and Brazilian Portuguese."""
 
@@ -129,7 +127,13 @@ class Pairs:
         self.sources = sorted({src for src, _ in self.ways})
         codes = dict.fromkeys(code for pair in direct for code in pair)
         self.languages = sorted(codes)
-        self._code_of = _spellings(codes)
+        # What means a language here whatever it means elsewhere, in small letters: codes, names, and codes of others.
+        # Where only the script tells two apart, the language alone is the first one's.
+        self._code_of = {**_LIBRES}
+        for code in codes:
+            self._code_of.setdefault({"no": "nb", "nb": "no"}.get(code, code.lower()), code)  # as such it is Bokmål
+            self._code_of.setdefault(base(code), code)
+            self._code_of |= {spelling.lower(): code for spelling in (code, *name_of(code))}
 
     @classmethod
     def load(cls, folders: Sequence[Path], *, share: Callable[[Any], SharedEngine], **options: Any) -> Pairs:
@@ -204,12 +208,11 @@ class Pairs:
 
     def code(self, spelling: str) -> str:
         """The code of a language that is served here, or the spelling itself. A region may be dropped, a script not."""
-        code, last = spelling.strip().lower().replace("_", "-"), ""
-        while code and len(last) != 4:
-            if code in self._code_of:
-                return self._code_of[code]
-            code, _, last = code.rpartition("-")
-        return spelling
+        code, known = spelling.strip().lower().replace("_", "-"), meant(spelling)
+        if code in self._code_of or known in self.languages:
+            return self._code_of.get(code, known)
+        has_script = "-" in known or any(len(part) == 4 for part in code.split("-")[1:])
+        return spelling if has_script else self._code_of.get(known, spelling)
 
     def targets(self, src: str | None = None) -> list[str]:
         """Languages that can be translated to, from a language or from any."""
@@ -224,23 +227,3 @@ class Pairs:
         """End the engines' threads once nothing waits any more."""
         for engine in self.engines:
             engine.close()
-
-
-def _spellings(codes: Iterable[str]) -> dict[str, str]:
-    """Every spelling that is understood, in lower case: codes, also with their script (`eng_Latn`), and names.
-
-    Where only the script tells two apart, the language's name alone is the first one's.
-    """
-    import langcodes
-
-    found: dict[str, str] = {}
-    for code in codes:
-        found.setdefault({"no": "nb", "nb": "no"}.get(code, code.lower()), code)  # Norwegian as such is Bokmål
-        found |= {spelling.lower(): code for spelling in (code, *name_of(code))}
-        short, script = [code.split("-")[0]], langcodes.get(code).maximize().script
-        with suppress(LookupError):  # a made-up language has no code of three letters
-            short += [langcodes.get(code).to_alpha3(variant=variant) for variant in ("T", "B")]
-        for each in short:
-            found |= {each.lower(): found.get(each.lower(), code), f"{each}-{script}".lower(): code}
-    # Somebody who writes `zh` means the one that there is.
-    return {**_LIBRES, **{code: canonical(code) for code in _CHINESE.split()}, **found}

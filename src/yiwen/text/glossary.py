@@ -20,8 +20,8 @@ _WORD = f"(?:[^\\W{UNSPACED_LETTERS}]|[{SPACED_MARKS}])"
 """Any letter or digit of a script with spaces between words, or a part of one."""
 _PARTICLES = f"(?<=[가-힣])(?:[은는이가을를의에도만와과나로]|까지|들|라고|부터|보다|서|에게|으로|처럼)+(?!{_WORD})"
 """What Korean writes behind a noun without a blank."""
-_BEGINNING: Final = re.compile(f"(?<!{_WORD})|(?!{_WORD})")
-"""A term that begins with a letter has none before it ..."""
+_BEGINNING: Final = re.compile(f"(?<!{_WORD}|[\u200c\u200d])|(?!{_WORD})")
+"""A term that begins with a letter has none before it, nor a joiner, as Persian has behind its prefixes ..."""
 _END: Final = re.compile(f"(?!{_WORD})|(?<!{_WORD})|(?={_PARTICLES})")
 """... and one that ends with a letter none behind it."""
 _ALIKE: Final = str.maketrans("İıΣς’", "iiσσ'")

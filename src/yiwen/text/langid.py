@@ -58,11 +58,11 @@ def detect(text: str, among: Sequence[str] = ()) -> Detected:
     if script == "Han" and "zh" in possible:
         return Detected("zh-Hant" if is_traditional(prose) else "zh-Hans", share)
     if len(possible) < 2:
-        return Detected(canonical(next(iter(possible))), share) if possible else Detected("und", 0.0)
+        return Detected(_code(next(iter(possible)), script, among), share) if possible else Detected("und", 0.0)
     ours = {_NAMES.get(language, language): language for language in sorted(possible)}
     ranked = [(ours[language], p) for language, p in _identifier().rank(prose) if language in ours]
     best, p = ranked[0] if ranked else ("und", 0.0)
-    return Detected(canonical(best), share * p / (sum(p for _, p in ranked) or 1.0))
+    return Detected(_code(best, script, among), share * p / (sum(p for _, p in ranked) or 1.0))
 
 
 def is_in(prose: str, wanted: str, *, rather_than: str) -> bool:
@@ -89,6 +89,12 @@ def is_in(prose: str, wanted: str, *, rather_than: str) -> bool:
     ours, theirs = (_NAMES.get(base(code), base(code)) for code in (wanted, rather_than))
     (best, p), rival = ranked[0], dict(ranked).get(theirs)
     return best == ours and rival is not None and p > _CERTAIN * (p + rival)
+
+
+def _code(language: str, script: str, among: Sequence[str]) -> str:
+    """The code of a language, as it is asked for: sr-Latn of Serbian in Latin letters, where there are both."""
+    alike = [canonical(code) for code in among if base(code) == language]
+    return max(alike, key=lambda code: (code[-4:-1] == script[:3], "-" not in code), default=canonical(language))
 
 
 def _is_own(prose: str, script: str) -> bool:

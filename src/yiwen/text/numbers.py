@@ -267,5 +267,4 @@ def _lexicon(language: str) -> _Lexicon:
     # Dreizehn is not drei and zehn as well: that would be 2^n ways for n of them.
     number = rf"(?>{part})(?:[ns]?{_BETWEEN}(?>{part}))*"
     hour = rf"(?=(?:-? (?:({known['before']})|or|bis|oder|à|ou) |-)({number}|{hint})\b|)"
-    whole = rf"\b(?=\w)({number}{_ENDING}|{hint})\b{hour}"
-    return _Lexicon(re.compile(whole), re.compile(part), values, hints)
+    return _Lexicon(re.compile(rf"\b(?=\w)({number}{_ENDING}|{hint})\b{hour}"), re.compile(part), values, hints)

@@ -20,6 +20,8 @@ MASK: Final = "\ufdd1"
 """Stands for a span; a noncharacter, which no normalised text holds."""
 AROUND: Final = r"\s<>\"'`“”‘’«»،؛؟।॥۔։።፣។៕\u3000-\u9fff\uac00-\ud7a3\uff00-\uffef"
 """The inside of a regular expression's brackets: no part of an address; some scripts stand at it without a blank."""
+_IRI: Final = rf"[^{AROUND}]*(?<=[/=_])[\u0370-\u07ff][^{AROUND}]*(?<=[A-Za-z\d\u0370-\u07ff])"
+"""The rest of an address in Greek, Cyrillic, Hebrew or Arabic letters, which part words by blanks: /wiki/Россия."""
 ARGUMENT: Final = r"(?<!(?<![%L])\d)%(?:L?n(?![A-Za-z])|(?:L[1-9]|1|(?P<later>[2-9]))(?![\dA-F$]|[.,]\d))"
 """%1, %L1 and %n of Qt and KDE, but not 50%1 nor %50; %2 only where %1 is, too: Turkish writes a percentage so."""
 LINKED: Final = r"(?a:(?<![\w@])@(?:\.\w+)?:(?:\{'[^'\n]{1,60}'\}|\([\w.-]+\)|\w[\w-]*(?:\.[\w-]+)*))"
@@ -28,7 +30,7 @@ SPAN: Final = re.compile(
     rf"""(?=[!-~⟦{MASK}])(?!\B[^\Wfhw])(?:          # inside of a word only addresses begin: twice as quick to tell
     </?[A-Za-z][^<>\n]{{0,200}}> | <2[\w-]{{1,20}}> | &(?:[A-Za-z]{{2,8}}|\#\d{{1,6}});  # tags, <2zh>; entities
     | `[^`\n]{{1,200}}` | ⟦\d⟧ | {MASK}                                        # code; our own symbols
-    | (?:(?:https?|ftp|file)://|www\.)[^{AROUND}]*[^\W_]/?                   # addresses
+    | (?:(?:https?|ftp|file)://|www\.)(?:{_IRI}|[^{AROUND}]*[^\W_])/?          # addresses
     | (?<![\w.+-])[\w.+-]{{1,64}}@[\w-]{{1,63}}(?:\.[\w-]{{1,63}})+ | {LINKED}
     | \$?\{{\{{?[\w.:!<>^%,$-]{{0,40}}\}}?\}}                               # {{name}}, ${{name}}, {{}}
     | %\(\w{{1,40}}\)[-\#0+.\d]*[a-zA-Z] | (?<!\d)%(?:\d\$)?[-\#0+.\d]*[sdifrxXeEgGcu](?![A-Za-z]) | {ARGUMENT}

@@ -31,7 +31,8 @@ _USUAL: Final = re.compile(r"(?<!\w)[^\W\d_A-ZÀ-ÞΑ-ΫЀ-ЯԱ-Ֆ]{5}")
 """The beginning of a long word in small letters, of which text in capitals or in Title Case has none."""
 _DOTTED: Final = ("tr", "az")
 """Languages that have an i with a dot and one without."""
-_CASED: Final = ("Latin", "Cyrillic", "Greek", "Armenian")
+_CASED: Final = ("Latin", "Cyrillic", "Greek", "Armenian", None)
+"""Scripts with small letters, and None: languages in two, such as Serbian, which have them in both."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,16 @@ def is_leftwards(language: str) -> bool:
     return (script_of(language) or language[-4:]) in ("Arabic", "Hebrew", "Syriac", "Thaana", "NKo", "Arab", "Hebr")
 
 
+def turns_leftwards(src_lang: str, tgt_lang: str) -> bool | None:
+    """Whether a translation is written from right to left; None where the text is, too, or neither, or who knows.
+
+    >>> turns_leftwards("en", "ar"), turns_leftwards("ar", "en"), turns_leftwards("ar", "he"), turns_leftwards("", "ar")
+    (True, False, None, True)
+    """
+    is_same = is_leftwards(src_lang) == is_leftwards(tgt_lang) and src_lang != ""
+    return None if is_same or not tgt_lang else is_leftwards(tgt_lang)
+
+
 def script_share(text: str, script: str) -> float:
     """Share of the words that are in the script; a Chinese character or a Thai letter counts as a word.
 

@@ -60,11 +60,10 @@ def sentences(text: str, lang: str, uncut: frozenset[int] = frozenset()) -> list
     ['Mr. Smith paid $3.50.', '“Really?” he asked.', '他笑了。', '你呢？']
     """
     bounds = [0]
-    form, plain = _READ_AS.get(base(lang), ("\n", ""))  # of which a line has none
-    for line in text.split("\n"):
+    form, plain = _READ_AS.get(base(lang), ("(?!)", ""))
+    for line in re.sub(form, plain, text).split("\n"):
         start = bounds[-1]
-        alike = re.sub(form, plain, line)
-        bounds += [start + bound for bound in _boundaries(alike, base(lang))] + [start + len(line) + 1]
+        bounds += [start + bound for bound in _boundaries(line, base(lang))] + [start + len(line) + 1]
     return _trimmed(text, bounds, uncut)
 
 
@@ -120,7 +119,7 @@ def _is_inside(line: str, start: int, found: re.Match[str], paired: list[Span]) 
 def _is_end(line: str, before: str, found: re.Match[str], lang: str) -> bool:
     """Whether a sentence ends with the signs found; `before` is what stands before these."""
     signs, rest = found[0], line[found.end() : found.end() + 2 * _FAR]
-    if any(sign in "。！？｡။।።" for sign in signs):
+    if any(sign in "。！？｡။।።؟" for sign in signs):
         return True
     if not rest[:1].isspace():  # half-width in Chinese and Japanese
         is_between = re.search(f"[{_JAPANESE}]\\Z", before) and re.match(f"[“「]?[{_JAPANESE}]", rest)
