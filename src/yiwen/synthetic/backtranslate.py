@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
 
@@ -86,9 +86,14 @@ def back_translate(
         raise ConfigError(f"--output {output} cannot be a link: give a free name in a folder of yours that is there")
     translator = teachers.load()
     info = translator.bundle.info
-    languages: dict[str, Any] = {"src_lang": info.src_lang, "tgt_lang": info.tgt_lang}
-    corpora, max_tokens = tuple(_corpus(text, column) for text in texts), min(info.max_src_tokens, info.model.max_len)
-    data = DataConfig(**languages, corpora=corpora, valid_pairs=0, test_pairs=0, max_tokens=max_tokens)
+    data = DataConfig(
+        src_lang=info.src_lang,
+        tgt_lang=info.tgt_lang,
+        corpora=tuple(_corpus(text, column) for text in texts),
+        valid_pairs=0,
+        test_pairs=0,
+        max_tokens=min(info.max_src_tokens, info.model.max_len),
+    )
     subword = translator.bundle.source
     is_exact = subword.keeps_text and subword.has_bytes  # else the store has to keep the text beside its subwords
     tokenizer = TokenizerConfig(model=str(absolute_path(translator.bundle.folder)), sampling=0.0 if is_exact else 0.05)
