@@ -167,6 +167,11 @@ def test_wrong_usage_exits_2_and_shows_the_way(arguments: list[str], capsys: pyt
     assert "Traceback" not in message
 
 
+def test_a_mistyped_option_is_told_with_those_it_is_like(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--out", "x"]) == 2
+    assert "No such option: --out (Possible options: --output, --to)\n" in capsys.readouterr().err
+
+
 def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     captured = capsys.readouterr()
