@@ -118,7 +118,7 @@ class Document(NamedTuple):
         packed = io.BytesIO()
         with zipfile.ZipFile(io.BytesIO(self.data)) as old, zipfile.ZipFile(packed, "w") as new:
             for info in old.infolist():
-                new.writestr(info, changed.get(info.filename) or old.read(info), info.compress_type)
+                new.writestr(info, changed.get(info.filename) or old.read(info))
         return packed.getvalue()
 
     def _encoded(self, name: str, text: str) -> bytes:
