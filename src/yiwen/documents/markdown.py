@@ -41,8 +41,6 @@ _HEAD: Final = re.compile(r"[\s\d.*)+-]*(?=<)")
 _BARS: Final = re.compile(r"\n[ \t|:]*-[ \t|:-]*(?=\n|\Z)")
 """A row that makes a table of the one before it, where both have as many cells."""
 _BLOCK_START: Final = re.compile(r"\A(?:(?:#{1,6}|[-+])(?=\s)|>|[!?=]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s))")
-_MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
-_RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline", "footnote_ref", "footnote_inline")
 _FOOTNOTE: Final = re.compile(r"\[\^[^ \n\]]{1,999}\]")
 """Asked before the rule, which would look as far as the end for each `[^`."""
 
@@ -215,7 +213,7 @@ def _parser() -> Any:
     parser.use(deflist.deflist_plugin).use(dollarmath.dollarmath_plugin, allow_space=False, allow_digits=False)
     parser.use(footnote.footnote_plugin, move_to_end=False, always_match_refs=True)
     for rule in parser.inline.ruler.__rules__:
-        if rule.name in _RULES:
+        if rule.name != "text":  # which makes no tokens
             parser.inline.ruler.at(rule.name, partial(_applied, rule.fn, rule.name))
     return parser
 
