@@ -132,8 +132,8 @@ def _tokens(children: Sequence[Any], located: _Located) -> Iterator[Token | str]
     text = located.text
     at = label = 0
     for child in children:
-        if "at" not in child.meta or child.type == "text":  # text that only looked like a mark
-            continue
+        if "at" not in child.meta or child.type == "text" or child.meta["at"][0] < at:
+            continue  # text that only looked like a mark, or a mark inside of attributes
         start, end = child.meta["at"]
         name, _, side = child.type.rpartition("_")
         if name == "strong":  # its token is the star or line that is nearer to the text
