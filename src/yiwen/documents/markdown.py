@@ -115,7 +115,7 @@ def _lines(token: Any, rows: Sequence[str], starts: Sequence[int], cell_end: int
     found, offset = list[tuple[int, int]](), 0
     for number, line in enumerate(token.content.split("\n"), token.map[0]):
         row, start = rows[number], starts[number]
-        written = line if cell_end is None else line.replace("|", r"\|")
+        written = line.replace("|", r"\|")  # in a cell
         column = row.rfind(line) if cell_end is None else row.find(written, max(0, cell_end - start))
         if column < 0:
             return []
@@ -224,16 +224,15 @@ def _applied(rule: Callable[[Any, bool], bool], name: str, state: Any, silent: b
     if (name == "footnote_ref" and not _FOOTNOTE.match(state.src, start)) or not rule(state, silent):
         return False
     new, end = state.tokens[n_before:], state.pos
-    if silent or not new:
+    if not new:
         return True
     if name == "link":
         next(token for token in new if token.type == "link_open").meta["at"] = (start, start + 1)
         new[-1].meta["at"] = (state.md.helpers.parseLinkLabel(state, start, True), end)
     elif name in ("emphasis", "strikethrough"):  # a token for each star, behind the text that waited
         for token in reversed(new):
-            if end > start:
-                token.meta["at"] = (end - len(token.content), end)
-                end -= len(token.content)
+            token.meta["at"] = (end - len(token.content), end)
+            end -= len(token.content)
     else:
         new[-3 if name == "autolink" else -1].meta["at"] = (start, end)
     return True
