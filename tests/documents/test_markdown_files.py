@@ -157,6 +157,13 @@ def test_attributes_of_images_and_code_stay_with_them() -> None:
     assert "`x = 1`{.py}" in out
 
 
+@pytest.mark.parametrize("mark", ["*a* dog", "<b>a</b> dog", "`a` dog", "[a](b) dog"])
+def test_what_stands_in_attributes_is_no_mark_of_the_text(mark: str) -> None:
+    attributes = f'{{ title="{mark}" }}'
+    written = translated_here(f"see [the guide](u){attributes} here", "md").decode()
+    assert written == f"SEE [THE GUIDE](u){attributes} HERE"
+
+
 def test_attributes_of_a_link_move_with_it() -> None:
     links = [(0, 0), (1, 2), (2, 1)]
     fake = Fake({"a red dog": "un chien rouge", "a red dog.": "un chien rouge."}, {"a red dog": links})

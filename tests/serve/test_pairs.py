@@ -396,6 +396,9 @@ def test_a_text_certainly_in_a_language_that_does_not_lead_there_is_refused() ->
             pairs.way_of([text], "auto", "fr", markup=markup)
     for text, tgt in ((german, "de"), (english, "fr"), ("Der Hund.", "fr"), ("42", "fr")):
         assert pairs.way_of([text], "auto", tgt).src == "en", "its own, the target's, or doubtful"
+    chinese = '<p class="note"><b>我</b>喜欢<b>狗</b>。</p>'
+    with pytest.raises(ApiError, match="'zh-Hans' to 'de' is not"):
+        Pairs({("en", "de"): hop, ("de", "zh-Hans"): hop}).way_of([chinese], "auto", "de", markup="html")
 
 
 @pytest.mark.parametrize(

@@ -554,9 +554,11 @@ def test_who_gives_a_document_up_leaves_nothing_of_it(
         while not first.status == second.status == "translating":
             time.sleep(0.01)
         assert (waiting.status, waiting.data) == ("queued", b"Deti.")
+        hour = service.jobs._timers[waiting.id]
         assert http.delete(f"/v1/documents/{ids[2]}").status_code == 200
         assert waiting.finished.is_set()
         assert (bool(waiting.stop), told) == (True, [waiting.stop]), "or its texts wait on"
+        assert hour.cancelled(), "or each document that was fetched leaves a timer for its hour"
         forgotten = weakref.ref(waiting)
         del waiting
         gc.collect()

@@ -151,8 +151,6 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise
         name = error.object[max(0, error.start - 40) : error.end + 40]
         return _report(error, f"{name!r} holds bytes that are not UTF-8; name files and write texts in it", code=2)
-    except KeyboardInterrupt as error:
-        return _report(error, "stopped by SIGINT", code=130, is_error=False)
     return 0
 
 

@@ -57,11 +57,14 @@ _MNEMONIC: Final = re.compile(
     r"(?<!\S)(?:[A-Z][a-z]*(?=[_&]+[a-z]+\b)|[a-z]{2,}(?=&+[a-z]))?(_|&&?)([^\W\d_])(?![^\W_]*(?:[_;]|\(\)|\.\w))"
 )
 """`_File`, `E_xit`, `log &out`, `&&File` of Visual Studio Code; neither `R&D` nor `log_file`, `_name()`, `&amp;`."""
-_KEYLESS: Final = re.compile(r"[\u0900-\u0dff\u0f00-\u0fff\u3040-\u9fff\uac00-\ud7a3]")
+_KEYLESS: Final = r"[\u0900-\u0dff\u0f00-\u0fff\u3040-\u9fff\uac00-\ud7a3]"
 """A letter that no key has: Indic, Tibetan, Japanese, Chinese, Korean."""
 _LONGEST_LABEL: Final = 80
-_OF_PROGRAMS: Final = re.compile(rf"{_KEEP.pattern} | (?<![\w$])\$[1-9](?![.,]?\d)", _KEEP.flags)
-"""With $1 of MediaWiki and of extensions of browsers, and $2 beside it; alone, or in other texts, these are prices."""
+_OF_PROGRAMS: Final = rf"{_KEEP.pattern} | (?<![\w$])\$[1-9](?![.,]?\d)"
+"""With $1 of MediaWiki and of extensions of browsers, and $2 beside it; alone, or in other texts, these are prices.
+
+This and _KEYLESS are compiled where they are needed: few documents do, and both processes of each would wait for them.
+"""
 
 
 def running(tokens: Iterable[Token | Part], units: Callable[[list[Token]], list[Part]]) -> list[Part]:
@@ -108,7 +111,8 @@ def of_program(unit: Part) -> Part:
     """
     if isinstance(unit, str):
         return unit
-    unit = replace(unit, keep=_kept(unit.text, unit.marks, _OF_PROGRAMS)) if "$1" in unit.text else unit
+    if "$1" in unit.text:
+        unit = replace(unit, keep=_kept(unit.text, unit.marks, re.compile(_OF_PROGRAMS, _KEEP.flags)))
     is_label = len(unit.text) <= _LONGEST_LABEL and unit.text.count("_") <= 1 and not unit.marks
     signs = [*_MNEMONIC.finditer(unit.text)] if is_label else []
     if len(signs) != 1 or any(a <= signs[0].start(1) < b for a, b in unit.keep):
@@ -128,7 +132,7 @@ def _signed(said: str, *, sign: str, letter: str) -> str:
     >>> _signed("打开 %s…", sign="_", letter="o"), _signed("%s neu öffnen", sign="&", letter="n")
     ('打开 %s(_O)…', '%s &neu öffnen')
     """
-    if _KEYLESS.search(said):
+    if re.search(_KEYLESS, said):
         return re.sub(r"[\s.…:：。!！?？]*\Z", rf"({sign}{letter.upper()})\g<0>", said, count=1)
     kept = {place for start, end in _kept(said, ()) for place in range(start, end)}
     starts = [word.start() for word in re.finditer(r"(?<![^\W\d_])[^\W\d_]", said) if word.start() not in kept]

@@ -41,8 +41,6 @@ _HEAD: Final = re.compile(r"[\s\d.*)+-]*(?=<)")
 _BARS: Final = re.compile(r"\n[ \t|:]*-[ \t|:-]*(?=\n|\Z)")
 """A row that makes a table of the one before it, where both have as many cells."""
 _BLOCK_START: Final = re.compile(r"\A(?:(?:#{1,6}|[-+])(?=\s)|>|[!?=]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s))")
-_MARKS: Final = ("backticks", "strikethrough", "emphasis", "link", "image", "autolink", "html_inline")
-_RULES: Final = (*_MARKS, "escape", "entity", "newline", "math_inline", "footnote_ref", "footnote_inline")
 _FOOTNOTE: Final = re.compile(r"\[\^[^ \n\]]{1,999}\]")
 """Asked before the rule, which would look as far as the end for each `[^`."""
 
@@ -117,7 +115,7 @@ def _lines(token: Any, rows: Sequence[str], starts: Sequence[int], cell_end: int
     found, offset = list[tuple[int, int]](), 0
     for number, line in enumerate(token.content.split("\n"), token.map[0]):
         row, start = rows[number], starts[number]
-        written = line if cell_end is None else line.replace("|", r"\|")
+        written = line.replace("|", r"\|")  # in a cell
         column = row.rfind(line) if cell_end is None else row.find(written, max(0, cell_end - start))
         if column < 0:
             return []
@@ -134,8 +132,8 @@ def _tokens(children: Sequence[Any], located: _Located) -> Iterator[Token | str]
     text = located.text
     at = label = 0
     for child in children:
-        if "at" not in child.meta or child.type == "text":  # text that only looked like a mark
-            continue
+        if "at" not in child.meta or child.type == "text" or child.meta["at"][0] < at:
+            continue  # text that only looked like a mark, or a mark inside of attributes
         start, end = child.meta["at"]
         name, _, side = child.type.rpartition("_")
         if name == "strong":  # its token is the star or line that is nearer to the text
@@ -215,7 +213,7 @@ def _parser() -> Any:
     parser.use(deflist.deflist_plugin).use(dollarmath.dollarmath_plugin, allow_space=False, allow_digits=False)
     parser.use(footnote.footnote_plugin, move_to_end=False, always_match_refs=True)
     for rule in parser.inline.ruler.__rules__:
-        if rule.name in _RULES:
+        if rule.name != "text":  # which makes no tokens
             parser.inline.ruler.at(rule.name, partial(_applied, rule.fn, rule.name))
     return parser
 
@@ -226,16 +224,15 @@ def _applied(rule: Callable[[Any, bool], bool], name: str, state: Any, silent: b
     if (name == "footnote_ref" and not _FOOTNOTE.match(state.src, start)) or not rule(state, silent):
         return False
     new, end = state.tokens[n_before:], state.pos
-    if silent or not new:
+    if not new:
         return True
     if name == "link":
         next(token for token in new if token.type == "link_open").meta["at"] = (start, start + 1)
         new[-1].meta["at"] = (state.md.helpers.parseLinkLabel(state, start, True), end)
     elif name in ("emphasis", "strikethrough"):  # a token for each star, behind the text that waited
         for token in reversed(new):
-            if end > start:
-                token.meta["at"] = (end - len(token.content), end)
-                end -= len(token.content)
+            token.meta["at"] = (end - len(token.content), end)
+            end -= len(token.content)
     else:
         new[-3 if name == "autolink" else -1].meta["at"] = (start, end)
     return True

@@ -111,10 +111,9 @@ def _piece(match: re.Match[str], *, is_html: bool = False, has_void: bool = Fals
     if match["other"]:
         return Piece("other", raw)
     if name is None:
-        parts = (p if n % 2 else html.unescape(p) for n, p in enumerate(_CDATA.split(raw)))
-        return Piece("text", raw, text="".join(parts))
-    found = ((key, html.unescape("".join(values))) for key, *values in _ATTRIBUTE.findall(match["attributes"]))
-    attributes = {key.lower() if is_html else key: value for key, value in found}
+        return Piece("text", raw, text=html.unescape(_CDATA.sub(lambda found: html.escape(found[1]), raw)))
+    found = _ATTRIBUTE.findall(match["attributes"])
+    attributes = {key.lower() if is_html else key: html.unescape("".join(values)) for key, *values in found}
     name = name.lower() if is_html else name.rpartition(":")[2]
     if is_html and match["element"]:
         kind = "other"  # hidden: the tag, and all that stands before its end

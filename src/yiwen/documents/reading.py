@@ -84,7 +84,7 @@ class Document(NamedTuple):
 
     def parts(self, parser: Parser, text: str) -> list[Part]:
         """What a text consists of; names and codes of a spreadsheet are no units."""
-        return [(p.raw or "") if isinstance(p, Unit) and self._stays(p.text) else p for p in parser(text)]
+        return [p.raw if isinstance(p, Unit) and self._stays(p.text) else p for p in parser(text)]
 
     def _stays(self, text: str) -> bool:
         return self.suffix in ("ods", "xlsx") and (text.casefold() in self.names or tables.is_code(text))
@@ -107,7 +107,7 @@ class Document(NamedTuple):
                 parts = self.parts(parser, text)
                 written = all_written(parts, left)
                 # Runs are taken apart, cells say their text once: equal in meaning, not in bytes.
-                as_parsed = "".join(part if isinstance(part, str) else part.raw or "" for part in parts)
+                as_parsed = "".join(part if isinstance(part, str) else part.raw for part in parts)
                 texts[name] = text if self.suffix in _OFFICE | _OPEN and written == as_parsed else written
         changed = {name: self._encoded(name, text) for name, text in texts.items() if text != self.texts[name].text}
         if not changed or self.suffix not in _PACKED:
@@ -118,7 +118,7 @@ class Document(NamedTuple):
         packed = io.BytesIO()
         with zipfile.ZipFile(io.BytesIO(self.data)) as old, zipfile.ZipFile(packed, "w") as new:
             for info in old.infolist():
-                new.writestr(info, changed.get(info.filename) or old.read(info), info.compress_type)
+                new.writestr(info, changed.get(info.filename) or old.read(info))
         return packed.getvalue()
 
     def _encoded(self, name: str, text: str) -> bytes:

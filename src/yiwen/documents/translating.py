@@ -25,7 +25,7 @@ AT_ONCE: Final = 256
 
 @runtime_checkable
 class HasText(Protocol):
-    """What a translation has to be here; `sentences` (see `yiwen.translator.Piece`) and `flags` are used if there."""
+    """What a translation has to be here; `sentences` (see `yiwen.plan.Piece`) and `flags` are used if there."""
 
     @property
     def text(self) -> str: ...

@@ -74,8 +74,8 @@ class Unit:
     """Parents before their children."""
     keep: tuple[Span, ...] = ()
     """What of the text has to come out as it is."""
-    raw: str | None = None
-    """The source, which stays where the translation is the text itself; None: always written."""
+    raw: str = ""
+    """The source, which stays where the translation is the text itself."""
     escape: Escape = str
     """Makes text safe in the format."""
     wrap: Wrap = ("", "")

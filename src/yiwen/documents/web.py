@@ -138,7 +138,8 @@ def _tokens(pieces: list[Piece], blocks: set[str], kept: Names, is_html: bool) -
         piece = pieces[number]
         is_kept = piece.kind == "open" and (_is_untranslated(piece) or piece.name in kept)
         is_kept |= piece.opens("a") and _is_address(pieces[number : number + 15])
-        is_aside = is_html and piece.kind == "open" and _is_aside(pieces[number : number + 15])  # no mark has more
+        # No mark of a note has more pieces.
+        is_aside = is_html and piece.opens("a", "sup", "rt", "rp") and _is_aside(pieces[number : number + 15])
         end = _end(pieces, number, is_html=is_html) if is_kept or is_aside else number + 1
         inner = pieces[number:end]
         if any(p.name in blocks for p in inner):
@@ -165,7 +166,7 @@ def _is_aside(pieces: list[Piece]) -> bool:
 
     Books may leave it to their style to raise it (`epub:type="noteref"`).
     """
-    inner = pieces[: end_of(pieces, 0) if pieces[0].name in ("a", "sup") else 1]
+    inner = pieces[: end_of(pieces, 0)]
     is_raised = re.search(r"(?i)<sup\b|\bnoteref\b", source_of(inner)) is not None
     is_link = any("#" in p.attributes.get("href", "") for p in inner)
     is_whole = (inner[-1].kind, inner[-1].name) == ("close", inner[0].name)

@@ -31,7 +31,7 @@ def _written(unit: Unit, text: str, spans: Sequence[Sequence[int]]) -> str:
         text: Its translation.
         spans: Where each mark stands in that; of a unit with stand-ins, these too.
     """
-    if text == unit.text and unit.raw is not None:
+    if text == unit.text:
         return unit.raw
     marks = [*unit.marks]
     if len(spans) > len(marks):  # the translation holds numbers where placeholders belong

@@ -119,6 +119,7 @@ class Jobs:
     def __init__(self, max_documents: int) -> None:
         self._max_documents = max_documents
         self._jobs: dict[str, Job] = {}  # changed by the event loop's thread alone
+        self._timers: dict[str, asyncio.TimerHandle] = {}  # of the hours after which they are forgotten
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="document")
 
     def add(self, call: Call, upload: Upload, *, src: str, tgt: str, glossary: Any = None) -> Job:
@@ -139,7 +140,7 @@ class Jobs:
             raise ApiError(403, "documents", "no documents are translated here; send texts")
         self._make_room(call.owner)
         self._jobs[job.id] = job
-        asyncio.get_running_loop().call_later(_KEPT_S, self.remove, job.id)
+        self._timers[job.id] = asyncio.get_running_loop().call_later(_KEPT_S, self.remove, job.id)
         self._threads.submit(self._work, job.id)
         return job
 
@@ -157,6 +158,7 @@ class Jobs:
     def remove(self, job_id: str) -> None:
         """Stop and forget a document, if it is there. By its id: what waits must not keep what was forgotten before."""
         if (job := self._jobs.pop(job_id, None)) is not None:
+            self._timers.pop(job_id).cancel()
             job.call.service.drop(job.stop)
             job.finished.set()
 

@@ -193,8 +193,8 @@ class Pairs:
             ApiError: 400 as for `way`, also where the texts are certainly in a language that does not lead there.
         """
         if src == AUTO:
-            text, possible = "\n".join(texts), [a for a, b in self.ways if b == self.code(tgt)] or [src]
-            found, told = self.detect(text, possible, markup=markup)[0], self.detect(text, markup=markup)[0]
+            text, possible = _said("\n".join(texts), markup), [a for a, b in self.ways if b == self.code(tgt)] or [src]
+            found, told = self.detect(text, possible)[0], self.detect(text)[0]
             src = found if found in possible else possible[0]  # a number is no language's own
             if base(told) not in map(base, (*possible, self.code(tgt))) and is_in(text, told, rather_than=src):
                 src = told  # from which no way leads there: better said than translated as another language
@@ -202,9 +202,7 @@ class Pairs:
 
     def detect(self, text: str, among: Sequence[str] = (), *, markup: str | None = None) -> tuple[str, float]:
         """The likeliest of some languages, else of all that are served, and how sure that is; tags say nothing."""
-        if markup in ("html", "xml"):
-            text = "\n".join(web.said(text, is_html=markup == "html"))
-        return detect(text[:_DETECTED_CHARS], among or self.languages)
+        return detect(_said(text, markup)[:_DETECTED_CHARS], among or self.languages)
 
     def code(self, spelling: str) -> str:
         """The code of a language that is served here, or the spelling itself. A region may be dropped, a script not."""
@@ -227,3 +225,9 @@ class Pairs:
         """End the engines' threads once nothing waits any more."""
         for engine in self.engines:
             engine.close()
+
+
+def _said(text: str, markup: str | None) -> str:
+    """What a text says, without its tags."""
+    is_html = markup == "html"
+    return "\n".join(web.said(text, is_html=is_html)) if is_html or markup == "xml" else text

@@ -44,8 +44,8 @@ SPAN: Final = re.compile(
     re.ASCII | re.VERBOSE,
 )
 """What stays as it is in any language."""
-_SAME: Final = re.compile(rf"{SPAN.pattern}|\b[A-Z][A-Za-z'-]+\b|\b\d[\d.,:]*\d\b", SPAN.flags)
-"""What may stand for such a span in training: names and numbers, too."""
+_SAME: Final = rf"{SPAN.pattern}|\b[A-Z][A-Za-z'-]+\b|\b\d[\d.,:]*\d\b"
+"""What may stand for such a span in training: names and numbers, too. Compiled there: no other command waits for it."""
 _PLAIN: Final = {ord(char): "Aa"[char.islower()] for char in map(chr, range(0xC0, 0x250)) if char.isalpha()}
 """Latin letters with accents, which are letters in a file name as others are, but not in ASCII."""
 MOST_SYMBOLS: Final = 10
@@ -167,7 +167,7 @@ def protected_pair(src: str, tgt: str, n: int) -> tuple[str, str]:
     lot = zlib.crc32(f"{src}\t{tgt}".encode())
     if lot % 2:
         return src, tgt
-    found = [places(_SAME, side) for side in (src, tgt)]
+    found = [places(re.compile(_SAME, SPAN.flags), side) for side in (src, tgt)]
     counts = [Counter(span for _, _, span in side) for side in found]
     same = [span for span, count in counts[0].items() if counts[1][span] == count][:n]
     # Numbered from anywhere, so that the model learns the last symbol as well as the first.
