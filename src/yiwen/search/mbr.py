@@ -49,11 +49,8 @@ def chrf(one: Grams, other: Grams) -> tuple[float, float]:
             n_equal = sum(map(min, map(ours.__getitem__, shared), map(theirs.__getitem__, shared)))
             precisions.append(n_equal / sum(ours.values()))
             recalls.append(n_equal / sum(theirs.values()))
-    precision, recall = sum(precisions), sum(recalls)
-    if precision + recall == 0:
+    p, r, n_orders = sum(precisions), sum(recalls), len(precisions)
+    if p + r == 0:
         return 0.0, 0.0
-    forth, back = (
-        (1 + _BETA_SQUARED) * p * r / (_BETA_SQUARED * p + r) / len(precisions)
-        for p, r in ((precision, recall), (recall, precision))
-    )
-    return forth, back
+    a = _BETA_SQUARED
+    return (1 + a) * p * r / (a * p + r) / n_orders, (1 + a) * r * p / (a * r + p) / n_orders
