@@ -240,14 +240,13 @@ class _Work:
 
     def details(self, test: Test, translations: list[Translation], baseline: list[str] | None) -> Details:
         """What there is to know line by line."""
-        from yiwen.data.store import TextPairs
         from yiwen.evaluation.lines import details_of, lines_beside
 
         good_at = self.translator.usual.calibration.good_at if self.translator.usual else None
         tgt_lang, lowercase = self.translator.tgt_lang, self.settings.lowercase
         told = [(found.text, found.flags, found.confidence) for found in translations]
-        pairs = TextPairs(test.sources, test.references)
-        lines = lines_beside(pairs, told, baseline, tgt_lang=tgt_lang, lowercase=lowercase)
+        sides = test.sources, test.references
+        lines = lines_beside(sides, told, baseline, tgt_lang=tgt_lang, lowercase=lowercase)
         return details_of(lines, tgt_lang=tgt_lang, good_at=good_at, lowercase=lowercase)
 
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from yiwen.data.store import TextPairs
 from yiwen.evaluation.calibration import reliability_of, sentence_scores
 from yiwen.evaluation.checks import n_words
-from yiwen.evaluation.metrics import Bins, quick_score
+from yiwen.evaluation.metrics import Bins, Side, quick_score
 
 Told = tuple[str, tuple[str, ...], float | None]
 """A translation, its flags and its confidence."""
@@ -60,16 +59,25 @@ class Details:
 
 
 def lines_beside(
-    test: TextPairs, told: Sequence[Told], others: Sequence[str] | None, *, tgt_lang: str, lowercase: bool = False
+    test: tuple[Side, Side], told: Sequence[Told], others: Side | None, *, tgt_lang: str, lowercase: bool = False
 ) -> list[Line]:
-    """The lines of a test set as translated by a model and, where there are `others`, by another one."""
-    scores = partial(sentence_scores, references=test.tgt, tgt_lang=tgt_lang, lowercase=lowercase)
+    """The lines of a test set as translated by a model and, where there are `others`, by another one.
+
+    Args:
+        test: Sources and references.
+        told: What the model made of them.
+        others: What the other one did.
+        tgt_lang: Target language.
+        lowercase: Ignore case.
+    """
+    sources, references = test
+    scores = partial(sentence_scores, references=references, tgt_lang=tgt_lang, lowercase=lowercase)
     chrf, their_chrf = scores([text for text, *_ in told]), scores(others) if others else []
     return [
         Line(
             number=i + 1,
-            source=test.src[i],
-            reference=test.tgt[i],
+            source=sources[i],
+            reference=references[i],
             translation=text,
             chrf=chrf[i],
             flags=flags,
