@@ -243,8 +243,7 @@ class _Work:
         good_at = self.translator.usual.calibration.good_at if self.translator.usual else None
         tgt_lang, lowercase = self.translator.tgt_lang, self.settings.lowercase
         told = [(found.text, found.flags, found.confidence) for found in translations]
-        sides = test.sources, test.references
-        lines = lines_beside(sides, told, baseline, tgt_lang=tgt_lang, lowercase=lowercase)
+        lines = lines_beside((test.sources, test.references), told, baseline, tgt_lang=tgt_lang, lowercase=lowercase)
         return details_of(lines, tgt_lang=tgt_lang, good_at=good_at, lowercase=lowercase)
 
 

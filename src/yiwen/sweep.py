@@ -198,8 +198,7 @@ def _choices(settings: Sequence[str]) -> dict[str, list[str]]:
     """The values of each key."""
     choices: dict[str, list[str]] = {}
     for setting in settings:
-        key, separator, text = setting.partition("=")
-        key = key.strip()
+        key, separator, text = map(str.strip, setting.partition("="))
         if not separator:
             raise ConfigError(f"--set {setting!r} is not KEY=VALUE,...; write for example --set training.rdrop=0,1,5")
         if key in choices:
@@ -213,7 +212,7 @@ def _values(text: str) -> list[str]:
         tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
         return [value.strip() for value in re.split(r",(?![^\[]*\])", text)]  # not within [brackets]
-    return [text.strip()]
+    return [text]
 
 
 def _combined(choices: dict[str, list[str]]) -> list[dict[str, str]]:
