@@ -284,9 +284,8 @@ def _refuse_other_length(cell: Cell) -> None:
 
 def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> Result:
     """Translate the validation text with the best model of a run, or the mean of checkpoints that it asks for."""
-    run, recipe = cell.folder, cell.loaded.recipe
+    run, recipe, training = cell.folder, cell.loaded.recipe, cell.loaded.recipe.training
     valid = _opened(runs_root() / ".prepared" / data).valid
-    training = recipe.training
     model = run / ("final" if training.average_last > 0 else "best")
     translator = Translator.load(model, engine="torch", device=training.device, threads=training.threads)
     # Without checks: their repairs depend on whether a model was calibrated meanwhile, not on how it was trained.
