@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from yiwen.bundle import find_bundle
 from yiwen.engines.select import check_pair
 from yiwen.errors import ConfigError, Stopped
+from yiwen.evaluation.lines import Details, details_of, lines_beside
 from yiwen.evaluation.metrics import Evaluation, EvaluationConfig, evaluate
 from yiwen.evaluations import Test, kept_at, prepared_folder, settings_of, tests_of
 from yiwen.files import may_write, write_json, write_text
@@ -25,7 +26,6 @@ from yiwen.translator import Translator
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from yiwen.evaluation.lines import Details
     from yiwen.evaluation.significance import Comparison
 
 
@@ -240,14 +240,10 @@ class _Work:
 
     def details(self, test: Test, translations: list[Translation], baseline: list[str] | None) -> Details:
         """What there is to know line by line."""
-        from yiwen.data.store import TextPairs
-        from yiwen.evaluation.lines import details_of, lines_beside
-
         good_at = self.translator.usual.calibration.good_at if self.translator.usual else None
         tgt_lang, lowercase = self.translator.tgt_lang, self.settings.lowercase
         told = [(found.text, found.flags, found.confidence) for found in translations]
-        pairs = TextPairs(test.sources, test.references)
-        lines = lines_beside(pairs, told, baseline, tgt_lang=tgt_lang, lowercase=lowercase)
+        lines = lines_beside((test.sources, test.references), told, baseline, tgt_lang=tgt_lang, lowercase=lowercase)
         return details_of(lines, tgt_lang=tgt_lang, good_at=good_at, lowercase=lowercase)
 
 

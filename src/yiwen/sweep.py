@@ -198,8 +198,7 @@ def _choices(settings: Sequence[str]) -> dict[str, list[str]]:
     """The values of each key."""
     choices: dict[str, list[str]] = {}
     for setting in settings:
-        key, separator, text = setting.partition("=")
-        key = key.strip()
+        key, separator, text = map(str.strip, setting.partition("="))
         if not separator:
             raise ConfigError(f"--set {setting!r} is not KEY=VALUE,...; write for example --set training.rdrop=0,1,5")
         if key in choices:
@@ -213,7 +212,7 @@ def _values(text: str) -> list[str]:
         tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
         return [value.strip() for value in re.split(r",(?![^\[]*\])", text)]  # not within [brackets]
-    return [text.strip()]
+    return [text]
 
 
 def _combined(choices: dict[str, list[str]]) -> list[dict[str, str]]:
@@ -285,9 +284,8 @@ def _refuse_other_length(cell: Cell) -> None:
 
 def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> Result:
     """Translate the validation text with the best model of a run, or the mean of checkpoints that it asks for."""
-    run, recipe = cell.folder, cell.loaded.recipe
+    run, recipe, training = cell.folder, cell.loaded.recipe, cell.loaded.recipe.training
     valid = _opened(runs_root() / ".prepared" / data).valid
-    training = recipe.training
     model = run / ("final" if training.average_last > 0 else "best")
     translator = Translator.load(model, engine="torch", device=training.device, threads=training.threads)
     # Without checks: their repairs depend on whether a model was calibrated meanwhile, not on how it was trained.

@@ -15,9 +15,10 @@ TEXTS = st.one_of(
 
 
 @given(TEXTS, TEXTS)
-def test_chrf_is_sacrebleus_of_one_sentence(hypothesis: str, reference: str) -> None:
-    ours = 100 * chrf(grams_of(hypothesis), grams_of(reference))
-    assert ours == pytest.approx(CHRF().sentence_score(hypothesis, [reference]).score, abs=1e-9)
+def test_chrf_is_sacrebleus_of_one_sentence_either_way(one: str, other: str) -> None:
+    forth, back = chrf(grams_of(one), grams_of(other))
+    assert 100 * forth == pytest.approx(CHRF().sentence_score(one, [other]).score, abs=1e-9)
+    assert 100 * back == pytest.approx(CHRF().sentence_score(other, [one]).score, abs=1e-9)
 
 
 def test_the_candidate_most_like_the_others_is_first() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from yiwen.engines.ct2_rules import IMPOSSIBLE, Seen, hypotheses, replay
 from yiwen.engines.ct2_runtime import Runtime
@@ -19,8 +20,7 @@ def greedy_again(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config:
     What is forbidden before the softmax instead of after it leaves the likeliest of the rest the same; the
     log-probabilities are those of a second pass.
     """
-    most = limit + 1
-    lengths = {"max_decoding_length": most, "min_decoding_length": min(config.min_len, most)}
+    lengths = {"max_decoding_length": limit + 1, "min_decoding_length": min(config.min_len, limit + 1)}
     (seen,) = runtime.seen(runtime.submit([source], config, prefix=prefix, **lengths), config)
     return hypotheses(_rescored(runtime, source, [Seen(seen[0].ids[:limit], 0.0, seen[0].is_finished)]), config)
 
@@ -38,20 +38,23 @@ def _everything(
 ) -> tuple[list[Seen], list[Seen]]:
     """All hypotheses that end within the limit, and those that go on at it (W less those that ended one before)."""
     n_prefix, sums = len(prefix), replace(config, length_penalty=0.0)
-    of_prefix = 0.0  # its log-probability, which CTranslate2's sums lack
-    lacking = 0.0  # what its sums lack of what goes on behind the prefix
+    # The prefix's log-probability, which CTranslate2's sums lack, and what they lack of what goes on behind it.
+    of_prefix = lacking = 0.0
     ends: list[Seen] = []
 
-    def run(steps: int) -> list[Seen]:
+    def begun(steps: int) -> list[Any]:
         lengths = {"max_decoding_length": steps, "min_decoding_length": min(steps, n_prefix + 1) if n_prefix else 0}
         every = {"patience": steps + 1, "num_hypotheses": (steps + 1) * config.beam_size}  # that it registers
-        (seen,) = runtime.seen(runtime.submit([source], sums, prefix=prefix, **lengths, **every), sums)
-        return [h for h in seen if h.log_prob > IMPOSSIBLE]
+        return runtime.submit([source], sums, prefix=prefix, **lengths, **every)
 
+    def seen(calls: list[Any]) -> list[Seen]:
+        return [h for h in runtime.seen(calls, sums)[0] if h.log_prob > IMPOSSIBLE]
+
+    beyond, within = begun(limit + 1), begun(limit)  # before one is waited for: two replicas run them side by side
     if n_prefix:
         # A forced token costs CTranslate2 nothing, and an end right behind the prefix is lost unless it is the
         # likeliest: forbid it there, and look by its log-probability whether it was among the W best.
-        first = run(n_prefix + 1)
+        first = seen(begun(n_prefix + 1))
         *tokens, of_end = runtime.score([source], [prefix])[0]
         of_prefix = math.fsum(tokens)
         lacking = of_prefix + math.log1p(-math.exp(min(of_end, -1e-7)))
@@ -60,9 +63,9 @@ def _everything(
             lacking = of_prefix + longer[n_prefix] - first[0].log_prob
         if sum(h.log_prob + lacking > of_prefix + of_end for h in first) < config.beam_size:
             ends.append(Seen(tuple(prefix), of_prefix + of_end, True))
-    ends += [Seen(h.ids, h.log_prob + lacking, True) for h in run(limit + 1) if h.is_finished]
+    ends += [Seen(h.ids, h.log_prob + lacking, True) for h in seen(beyond) if h.is_finished]
     lacking_at_limit = lacking if limit > n_prefix else of_prefix  # a prefix as long as that is all that goes on
-    return ends, [Seen(h.ids, h.log_prob + lacking_at_limit, False) for h in run(limit) if not h.is_finished]
+    return ends, [Seen(h.ids, h.log_prob + lacking_at_limit, False) for h in seen(within) if not h.is_finished]
 
 
 def _going_on(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: SearchConfig) -> list[Seen]:
@@ -83,5 +86,5 @@ def _going_on(runtime: Runtime, source: Ids, prefix: Ids, limit: int, config: Se
 def _rescored(runtime: Runtime, source: Ids, seen: Sequence[Seen]) -> list[Seen]:
     """The hypotheses with log-probabilities of a forced pass."""
     rows = runtime.score([source] * len(seen), [h.ids for h in seen])
-    sums = [math.fsum(row if h.is_finished else row[:-1]) for h, row in zip(seen, rows, strict=True)]
-    return [replace(h, log_prob=total) for h, total in zip(seen, sums, strict=True)]
+    both = zip(seen, rows, strict=True)
+    return [replace(h, log_prob=math.fsum(row if h.is_finished else row[:-1])) for h, row in both]

@@ -51,7 +51,8 @@ def evaluate_labels(
     n_labels, n_texts = len(labels), len(gold)
     number = {label: i for i, label in enumerate(labels)}
     texts = list(zip(gold, predicted, strict=True))
-    cells = [n_labels * number[right] + number[found] for text in texts for right, found in zip(*text, strict=True)]
+    places = [n_labels * number[right] + number[found] for text in texts for right, found in zip(*text, strict=True)]
+    cells = np.array(places, dtype=np.int64)  # of the table of confusions; once, not anew for each resample
     lengths = np.array([len(right) for right in gold])
     marked = [(spans_of(right), spans_of(found)) for right, found in texts]
     # Of each text the spans that are right, predicted, there.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from yiwen.data.store import TextPairs
 from yiwen.evaluation.calibration import reliability_of, sentence_scores
 from yiwen.evaluation.checks import n_words
-from yiwen.evaluation.metrics import Bins, quick_score
+from yiwen.evaluation.metrics import Bins, Side, quick_score
 
 Told = tuple[str, tuple[str, ...], float | None]
 """A translation, its flags and its confidence."""
@@ -59,23 +59,31 @@ class Details:
 
 
 def lines_beside(
-    test: TextPairs, told: Sequence[Told], others: Sequence[str] | None, *, tgt_lang: str, lowercase: bool = False
+    test: tuple[Side, Side], told: Sequence[Told], others: Side | None, *, tgt_lang: str, lowercase: bool = False
 ) -> list[Line]:
-    """The lines of a test set as translated by a model and, where there are `others`, by another one."""
-    theirs = others or [""] * len(told)
-    scores = partial(sentence_scores, references=test.tgt, tgt_lang=tgt_lang, lowercase=lowercase)
-    chrf, their_chrf = scores([text for text, *_ in told]), scores(theirs)
+    """The lines of a test set as translated by a model and, where there are `others`, by another one.
+
+    Args:
+        test: Sources and references.
+        told: What the model made of them.
+        others: What the other one did.
+        tgt_lang: Target language.
+        lowercase: Ignore case.
+    """
+    sources, references = test
+    scores = partial(sentence_scores, references=references, tgt_lang=tgt_lang, lowercase=lowercase)
+    chrf, their_chrf = scores([text for text, *_ in told]), scores(others) if others else []
     return [
         Line(
             number=i + 1,
-            source=test.src[i],
-            reference=test.tgt[i],
+            source=sources[i],
+            reference=references[i],
             translation=text,
             chrf=chrf[i],
             flags=flags,
             confidence=confidence,
-            other=theirs[i] if others else None,
-            other_chrf=their_chrf[i],
+            other=others[i] if others else None,
+            other_chrf=their_chrf[i] if others else 0.0,
         )
         for i, (text, flags, confidence) in enumerate(told)
     ]
@@ -93,7 +101,7 @@ def details_of(lines: Sequence[Line], *, tgt_lang: str, good_at: float | None, l
     buckets: dict[int, list[Line]] = defaultdict(list)
     flagged: dict[str, list[int]] = defaultdict(list)
     for line in lines:
-        buckets[max(edge for edge in EDGES if edge <= n_words(line.source))].append(line)
+        buckets[EDGES[bisect(EDGES, n_words(line.source)) - 1]].append(line)
         for flag in line.flags:
             flagged[flag].append(line.number)
 

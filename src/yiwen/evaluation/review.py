@@ -109,7 +109,7 @@ def review(
         ids = [sources[i][1] for i in places]
         second = rules.engine.search(ids, config=wanted, prefixes=prefixes_of(places, prefixes), stop=rules.stop)
         _repair(reviewed, sources, dict(zip(places, second, strict=True)), rules)
-    return [replace(answer, hypotheses=answer.hypotheses[:1]) for answer in reviewed]
+    return reviewed
 
 
 def _may_choose(search: SearchConfig) -> bool:
@@ -139,5 +139,5 @@ def _checked(answers: Sequence[Answer], sources: Sequence[Source], rules: Rules)
         more += [] if usual is None else usual.faults(ids, best.ids)
         flags = check(source, answer.texts[0], src_lang=info.src_lang, tgt_lang=info.tgt_lang, more=more)
         confidence = None if usual is None else usual.confidence(best.log_prob, ids, best.ids)
-        checked.append(replace(answer, flags=flags, confidence=confidence))
+        checked.append(Answer(answer.hypotheses, answer.texts, flags, confidence))
     return checked

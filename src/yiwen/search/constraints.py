@@ -154,6 +154,8 @@ class _Terms:
 
     def after(self, progress: _Progress, ids: Ids) -> _Progress:
         """The progress of a hypothesis that its last token has been added to."""
+        if ids[-1] not in self._with and not progress.begun:  # as most are
+            return progress
         whole, begun = list(progress.whole), {}
         for i in self._with.get(ids[-1], ()):
             term = self._needed[i][0]

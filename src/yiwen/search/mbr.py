@@ -7,6 +7,7 @@ al. 2022). The utility is chrF2 (Popovic 2015), as sacreBLEU computes it for one
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -22,9 +23,12 @@ Grams = tuple[dict[str, int], ...]
 
 def by_agreement(texts: Sequence[str]) -> list[int]:
     """Places of the candidates, the one with the highest mean chrF against all of them first; of equals the first."""
-    grams = [grams_of(text) for text in texts]
-    utility = [sum(chrf(candidate, other) for other in grams) for candidate in grams]
-    return sorted(range(len(texts)), key=lambda place: -utility[place])
+    grams = {text: grams_of(text) for text in texts}
+    scores: dict[tuple[str, str], float] = {}
+    for one, other in itertools.combinations_with_replacement(grams, 2):
+        scores[one, other], scores[other, one] = chrf(grams[one], grams[other])
+    utility = {text: sum(scores[text, other] for other in texts) for text in grams}
+    return sorted(range(len(texts)), key=lambda place: -utility[texts[place]])
 
 
 def grams_of(text: str) -> Grams:
@@ -33,16 +37,20 @@ def grams_of(text: str) -> Grams:
     return tuple(Counter(joined[at : at + n] for at in range(len(joined) - n + 1)) for n in range(1, N_ORDERS + 1))
 
 
-def chrf(hypothesis: Grams, reference: Grams) -> float:
-    """chrF2, 0 to 1: F-score of mean precision and mean recall over the orders that both are long enough for."""
+def chrf(one: Grams, other: Grams) -> tuple[float, float]:
+    """chrF2 of one against the other and the other way round, 0 to 1: what they share is counted once for both.
+
+    The F-score of mean precision and mean recall over the orders that both are long enough for.
+    """
     precisions, recalls = [], []
-    for ours, theirs in zip(hypothesis, reference, strict=True):
+    for ours, theirs in zip(one, other, strict=True):
         if ours and theirs:
-            few, many = (ours, theirs) if len(ours) < len(theirs) else (theirs, ours)
-            n_equal = sum(min(count, many[gram]) for gram, count in few.items() if gram in many)
+            shared = ours.keys() & theirs.keys()
+            n_equal = sum(map(min, map(ours.__getitem__, shared), map(theirs.__getitem__, shared)))
             precisions.append(n_equal / sum(ours.values()))
             recalls.append(n_equal / sum(theirs.values()))
-    precision, recall = sum(precisions), sum(recalls)
-    if precision + recall == 0:
-        return 0.0
-    return (1 + _BETA_SQUARED) * precision * recall / (_BETA_SQUARED * precision + recall) / len(precisions)
+    p, r, n_orders = sum(precisions), sum(recalls), len(precisions)
+    if p + r == 0:
+        return 0.0, 0.0
+    a = _BETA_SQUARED
+    return (1 + a) * p * r / (a * p + r) / n_orders, (1 + a) * r * p / (a * r + p) / n_orders

@@ -26,7 +26,7 @@ def truncated_probs(log_probs: Tensor, config: SearchConfig) -> Tensor:
     if config.top_p < 1:
         ordered, ids = probs.sort(dim=-1, descending=True)
         before = ordered.cumsum(dim=-1) - ordered  # what the likelier tokens already hold
-        probs = probs.masked_fill((before >= config.top_p).gather(-1, ids.argsort(dim=-1)), 0.0)
+        probs = probs.scatter(-1, ids, ordered.masked_fill(before >= config.top_p, 0.0))
     return probs / probs.sum(dim=-1, keepdim=True)
 
 

@@ -23,6 +23,7 @@ from yiwen.data.corpus import ONE_FILE, CorpusConfig
 from yiwen.data.lines import plain_suffix
 from yiwen.data.prepare import prepare
 from yiwen.data.report import Report
+from yiwen.data.store import Store
 from yiwen.errors import ConfigError
 from yiwen.files import absolute_path, may_write, swap_link
 from yiwen.recipe import runs_root
@@ -78,8 +79,6 @@ def back_translate(
         DataError: If there is no text, or no translation can be used.
         TrainingError: If another process is translating the same.
     """
-    from yiwen.data.store import Store
-
     tag = _checked_tag(tag, forward=forward)
     is_taken = output is not None and output.exists() and not output.is_symlink()
     if output is not None and (is_taken or not (output.parent.is_dir() and may_write(output.parent / "link"))):

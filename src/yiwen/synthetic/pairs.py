@@ -11,21 +11,19 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import Any, Final, TextIO
 
 import numpy as np
 
 from yiwen.data import lines
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig
+from yiwen.data.store import Store
 from yiwen.errors import DataError
 from yiwen.files import absolute_path, new_folder, write_json, write_lines
 from yiwen.recipe import LoadedRecipe
 from yiwen.synthetic.shards import NOTES, TEXT, shard_of, shards, sources_of
 from yiwen.text.clean import is_copied
-
-if TYPE_CHECKING:
-    from yiwen.data.store import Store
 
 LEFT_OUT: Final = "left_out.tsv"
 

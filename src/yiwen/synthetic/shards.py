@@ -13,20 +13,17 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from rich.progress import Progress
 
 from yiwen.bundle import EXPORTED, WEIGHTS, open_bundle
+from yiwen.data.store import Store
 from yiwen.files import MANIFEST, is_whole, new_folder, read_json, write_json, write_lines
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag
 from yiwen.translator import Translation, Translator
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
-    from yiwen.data.store import Store
 
 SHARD_ROWS: Final = 2048
 """Sources in a shard: seconds of work, which is what a kill may cost."""

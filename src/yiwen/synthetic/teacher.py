@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
 from yiwen.data.config import DataConfig
+from yiwen.data.store import Store
 from yiwen.errors import ConfigError
 from yiwen.files import is_whole, one_writer, write_json
 from yiwen.recipe import runs_root
@@ -28,9 +29,6 @@ from yiwen.synthetic.pairs import LEFT_OUT, write_pairs
 from yiwen.synthetic.shards import NOTES, identity_of, translate_missing
 from yiwen.training.log import bar_with_rate
 from yiwen.translator import Translator
-
-if TYPE_CHECKING:
-    from yiwen.data.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
