@@ -279,6 +279,10 @@ def test_capitals_of_a_script_that_nobody_writes_in_capitals_are_left_out(englis
     assert georgian.write(georgian.read("THE MAN AND THE WOMAN ARE READING A BOOK"), "ძაღლი") == "ძაღლი"
 
 
+def test_a_text_of_no_known_language_keeps_its_case(english: Subword) -> None:
+    assert cut("THE MAN IS READING A BOOK", english).ids == english.encode(["THE MAN IS READING A BOOK"])[0]
+
+
 def test_terms_of_both_kinds_of_chinese_are_found_in_one_text(english: Subword) -> None:
     work = replace(
         reader(english, "zh", "en"), glossary=Glossary({"北京": "Peking", "软件": "software", "寫": "write"})

@@ -201,7 +201,7 @@ def recased(line: str, subword: Subword, lang: str) -> str:
     Capitals and mixed case are always unusual; that Each Word Begins With One only where the vocabulary says so.
     """
     n_usual = len(_USUAL.findall(line))
-    if n_usual > 1 or script_of(lang) not in _CASED:  # nearly every line there is
+    if n_usual > 1 or not lang or script_of(lang) not in _CASED:  # nearly every line there is
         return line
     words = _WORD.findall(line)
     odd = [word for word in words[1:] if word != word.lower()]
