@@ -125,15 +125,16 @@ def evaluate(
 
 def _with_interval(metric: Any, hypotheses: Side, references: Side, n_resamples: int) -> Score:
     """A score of sacreBLEU and, with resamples, its 95 % interval, kept between 0 and 100 (TER: above 0)."""
+    if n_resamples == 0:
+        result = metric.corpus_score(hypotheses, [references], n_bootstrap=1)
+        return Score(result.name, float(result.score), str(metric.get_signature()))
     try:
-        result = metric.corpus_score(hypotheses, [references], n_bootstrap=n_resamples or 1)
+        result = metric.corpus_score(hypotheses, [references], n_bootstrap=n_resamples)
     except TypeError:
         # sacreBLEU 2.6 cannot average resamples of which some score exactly 0 (a float) and others more (a numpy
         # float32). Such a set is tiny, or the model gets next to nothing right: no interval.
         del metric.n_bootstrap, metric.seed  # which its signature would name
         return _with_interval(metric, hypotheses, references, 0)
-    if n_resamples == 0:
-        return Score(result.name, float(result.score), str(metric.get_signature()))
     # sacreBLEU gives the interval as mean and half-width of the resamples and keeps both in private fields.
     low, high = max(float(result._mean - result._ci), 0.0), float(result._mean + result._ci)
     high = high if result.name == "TER" else min(high, 100.0)
