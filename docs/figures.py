@@ -84,15 +84,13 @@ CHINESE = {
     "read": "查到",
     "recalled": "凭记忆",
     "where": "出处",
-    "trained with synthetic images": "训练时用了合成图像",
+    "trained with synthetic images (Guo et al. 2023)": "训练时用了合成图像（Guo 等，2023）",
     "Transformer-Tiny, text only (Wu et al. 2021)": "Transformer-Tiny，只用文本（Wu 等，2021）",
     "a summary of the paper; its scorer is not verified": "论文的摘要；评分方式未核实",
-    "a summary of the paper": "论文的摘要",
-    "from memory: the paper's repository prints no figures; its scorer is not verified": (
-        "凭记忆：论文的仓库没有列出数字；评分方式未核实"
+    "from memory; its scorer is not verified": "凭记忆；评分方式未核实",
+    "README-baseline.md of LividWo/Revisit-MMT, the paper's code: fairseq's BLEU of tokenised text, case not said": (
+        "论文的代码 LividWo/Revisit-MMT 中的 README-baseline.md：fairseq 对切分后的文本算出的 BLEU，未说明大小写"
     ),
-    "from memory: as for German": "凭记忆：同德语",
-    "from memory": "凭记忆",
     "ours, cased": "我们的（区分大小写）",
     "not measured": "尚未测量",
     "development set": "开发集",
@@ -114,6 +112,9 @@ CHINESE = {
         "置信度（横）与好译文的比例（纵）；期望校准误差"
     ),
     "THUMT big, all of WMT18's text, tokenised and lower-cased": "THUMT big，WMT18 全部文本，切分并小写",
+    "THUNLP-MT/THUMT docs/benchmarks.md, its scorer in docs/walkthrough.md": (
+        "THUNLP-MT/THUMT docs/benchmarks.md，评分方式见 docs/walkthrough.md"
+    ),
     "Bitextor tiny11 student, web text": "Bitextor tiny11 学生模型，网络文本",
     "README of the Bitextor Chinese-English models": "Bitextor 中英模型的 README",
 }

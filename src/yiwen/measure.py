@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from yiwen.bundle import find_bundle
 from yiwen.engines.select import check_pair
 from yiwen.errors import ConfigError, Stopped
 from yiwen.evaluation.lines import Details, details_of, lines_beside
@@ -128,7 +127,6 @@ def measure(
     work = _Work(
         translator=translator,
         other=other,
-        ensemble=[str(find_bundle(Path(each)).resolve()) for each in ensemble],
         settings=replace(settings, lowercase=lowercase or settings.lowercase),
         search=search or translator.bundle.info.search,
         checks=checks,
@@ -139,13 +137,14 @@ def measure(
     if not ensemble:
         for each in filter(None, (translator, other)):
             calibrate_once(each, stop=stop)
-    asked: dict[str, Any] = {"src": src and str(src), "ref": ref and str(ref), "ensemble": work.ensemble}
+    beside = [str(each.folder.resolve()) for each in translator.others]
+    asked: dict[str, Any] = {"src": src and str(src), "ref": ref and str(ref), "ensemble": beside}
     asked |= {"checks": checks, "search": asdict(work.search)}
     if output is not None:
         places = [output, *[None] * (len(tests) - 1)]
     else:
         how = work.unusual(engine, dtype)
-        others = work.ensemble + ([str(other.bundle.folder.resolve())] if other else [])
+        others = beside + ([str(other.bundle.folder.resolve())] if other else [])
         places = [kept_at(folder, test, is_given=src is not None, how=how, others=others) for test in tests]
     measurements: list[Measurement] = []
     try:
@@ -180,8 +179,6 @@ class _Work:
     translator: Translator
     other: Translator | None
     """What it is compared with."""
-    ensemble: list[str]
-    """Folders of the models that translate together with it."""
     settings: EvaluationConfig
     search: SearchConfig
     checks: bool
@@ -193,7 +190,7 @@ class _Work:
         usual = asdict(self.translator.bundle.info.search)
         is_so = {
             "lowercase": self.settings.lowercase,
-            f"ensemble{1 + len(self.ensemble)}": bool(self.ensemble),
+            f"ensemble{1 + len(self.translator.others)}": bool(self.translator.others),
             "unchecked": not self.checks,
             "compared": self.other is not None,
             engine: engine != "auto",

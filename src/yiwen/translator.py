@@ -72,6 +72,8 @@ class Translator:
         self.src_lang: str = bundle.info.src_lang
         self.tgt_lang: str = tgt_lang or bundle.info.tgt_lang
         require_language(bundle, self.tgt_lang)
+        self.others: Sequence[Bundle] = ()
+        """Bundles that decide together with it."""
         self.limit: int = bundle.limit
         """Longest segment, in subwords without eos."""
         self._n_at_once = n_at_once
@@ -126,6 +128,7 @@ class Translator:
         translator = cls(
             bundle, opened.engine, n_at_once=opened.n_at_once, note=opened.note, tgt_lang=tgt_lang, finder=opened.finder
         )
+        translator.others = others
         translator.limit = min(each.limit for each in (bundle, *others))  # none reads more than it has seen
         return translator
 

@@ -17,7 +17,7 @@ from yiwen.translator import Translator
 def teacher(tiny_run: TinyRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Teacher:
     """Whoever loads a translator gets this one; a shard has 300 rows."""
     teacher = Teacher(tiny_run.best)
-    monkeypatch.setattr(Translator, "load", lambda folder, **_: teacher)
+    monkeypatch.setattr(Translator, "load", lambda folder, ensemble=(), **_: teacher.beside(ensemble))
     monkeypatch.setattr(shards, "SHARD_ROWS", 300)
     shutil.copytree(tiny_run.runs / ".prepared", tmp_path / "runs" / ".prepared")
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path / "runs"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
-from yiwen.bundle import open_bundle
+from yiwen.bundle import Bundle, open_bundle
 from yiwen.search.config import SearchConfig
 from yiwen.stop import StopFlag, poll
 from yiwen.synthetic.backtranslate import BackTranslated
@@ -25,10 +25,16 @@ class Teacher:
     def __init__(self, folder: Path) -> None:
         self.bundle = open_bundle(folder)
         self.engine = SimpleNamespace(description="torch in a test")
+        self.others: list[Bundle] = []
         self.asked: list[str] = []
         self.search: SearchConfig | None = None
         self.answer: Callable[[str], Translation] = lambda text: Translation(text[::-1], -1.0)
         self.until_killed = 10**9
+
+    def beside(self, ensemble: Iterable[Path]) -> Teacher:
+        """The same, with these models beside it."""
+        self.others = [open_bundle(folder) for folder in ensemble]
+        return self
 
     def translate_lines(
         self, lines: Iterable[bytes], *, search: SearchConfig, with_scores: bool, checks: bool, stop: StopFlag | None

@@ -213,6 +213,13 @@ def test_a_link_in_a_folder_that_may_not_be_written_is_refused_before_the_teache
     assert teacher.asked == []
 
 
+def test_a_link_to_something_else_is_not_replaced(teacher: Teacher, text: Path, tmp_path: Path) -> None:
+    (link := tmp_path / "made").symlink_to(text.parent)
+    with pytest.raises(ConfigError, match="made cannot be a link: give a free name in a folder of yours that is there"):
+        made_by(teacher, text, output=link)
+    assert (link.resolve(), teacher.asked) == (text.parent.resolve(), [])
+
+
 def test_a_tag_with_a_blank_is_refused_before_anything_else(teacher: Teacher, text: Path) -> None:
     with pytest.raises(ConfigError, match="holds '<2 bt>'; a symbol is normalised text without spaces"):
         made_by(teacher, text, tag="<2 bt>")

@@ -30,7 +30,7 @@ from yiwen.synthetic.backtranslate import back_translate
 from yiwen.synthetic.distil import Distilled, distil, translate_corpus
 from yiwen.synthetic.teacher import Teachers
 from yiwen.text.subword import Subword
-from yiwen.translator import Translation
+from yiwen.translator import Translation, Translator
 
 
 @pytest.fixture
@@ -178,6 +178,25 @@ def test_another_teacher_beside_the_first_starts_anew(
     together = distilled_by(teacher, loaded, ensemble=[tiny_run.early]).made.folder.parent
     assert together not in (alone, distilled_by(teacher, loaded, ensemble=[tiny_run.best]).made.folder.parent)
     assert distilled_by(teacher, loaded, ensemble=[tiny_run.early]).made.n_translated == 0
+
+
+def test_what_teachers_made_together_belongs_to_all_that_were_opened(
+    teacher: Teacher, loaded: LoadedRecipe, tiny_run: TinyRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Training may point the `best` of a second teacher at another model while the text is being prepared."""
+    (beside := tmp_path / "beside").symlink_to(tiny_run.early)
+    made = distilled_by(teacher, loaded, ensemble=[beside]).made
+    load = Translator.load
+
+    def load_and_train_on(folder: Path, **how: Any) -> Translator:
+        opened = load(folder, **how)
+        beside.unlink()
+        beside.symlink_to(tiny_run.best)
+        return opened
+
+    monkeypatch.setattr(Translator, "load", load_and_train_on)
+    again = distilled_by(teacher, loaded, ensemble=[beside]).made
+    assert (again.folder, again.n_translated) == (made.folder, 0)
 
 
 def test_cut_and_empty_translations_are_counted_named_and_left_out(teacher: Teacher, loaded: LoadedRecipe) -> None:

@@ -382,6 +382,14 @@ def test_results_stand_beside_what_others_published(figures: ModuleType, tmp_pat
     assert "凭记忆" in figures.pages(tmp_path, "zh")["scores"]
 
 
+def test_what_others_published_is_told_in_chinese_and_where_it_was_read(figures: ModuleType) -> None:
+    rows = json.loads((ROOT / "benchmarks" / "results" / "published.json").read_text(encoding="utf-8"))["rows"]
+    told = {row[name] for row in rows for name in ("system", "status", "where")}
+    assert told <= figures.CHINESE.keys()
+    assert {row["where"].startswith("from memory") for row in rows if row["status"] == "recalled"} == {True}
+    assert {row["where"].startswith("from memory") for row in rows if row["status"] == "read"} == {False}
+
+
 def test_a_run_is_known_by_its_command_and_a_test_by_its_file(load: Any) -> None:
     module = load("scores")
     recipe = load_recipe("tatoeba-en-zh", ["training.max_steps=7"]).recipe

@@ -68,7 +68,7 @@ def back_translate(
         column: Of a table, the one with the text.
         forward: The text is in the source language of the model to be trained: what is made are targets.
         tag: What every made source starts with, `TAG` if not given; "" for nothing.
-        output: A link to the pairs, for recipes to name; an old link is put straight.
+        output: A link to the pairs, for recipes to name; an old link to pairs is put straight.
         stop: Polled in every long loop.
         console: Where progress is shown.
 
@@ -80,7 +80,8 @@ def back_translate(
         TrainingError: If another process is translating the same.
     """
     tag = _checked_tag(tag, forward=forward)
-    is_taken = output is not None and output.exists() and not output.is_symlink()
+    is_ours = output is not None and output.is_symlink() and output.resolve().parent.parent.name == ".distilled"
+    is_taken = output is not None and output.exists() and not is_ours
     if output is not None and (is_taken or not (output.parent.is_dir() and may_write(output.parent / "link"))):
         raise ConfigError(f"--output {output} cannot be a link: give a free name in a folder of yours that is there")
     translator = teachers.load()

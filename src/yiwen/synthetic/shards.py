@@ -11,14 +11,14 @@ import hashlib
 import itertools
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from rich.progress import Progress
 
-from yiwen.bundle import EXPORTED, WEIGHTS, open_bundle
+from yiwen.bundle import EXPORTED, WEIGHTS
 from yiwen.data.store import Store
 from yiwen.files import MANIFEST, is_whole, new_folder, read_json, write_json, write_lines
 from yiwen.search.config import SearchConfig
@@ -33,10 +33,12 @@ NOTES: Final = "notes.json"
 """In a shard: why the translations at these places are of no use, and which teacher and rows it is `of`."""
 
 
-def identity_of(translator: Translator, search: SearchConfig, store: Store, ensemble: Sequence[Path]) -> dict[str, Any]:
-    """All that decides the translations: the teacher's files by their hashes, how it searches, what it reads."""
-    folder = translator.bundle.folder
-    files = _telling(translator.bundle.hashes)  # of when it was opened: behind a link there may be another by now
+def identity_of(translator: Translator, search: SearchConfig, store: Store) -> dict[str, Any]:
+    """All that decides the translations: the teachers' files by their hashes, how they search, what they read.
+
+    Hashes are those of when a model was opened: behind a link there may be another by now.
+    """
+    folder, files = translator.bundle.folder, _telling(translator.bundle.hashes)
     if not translator.engine.description.startswith("torch"):  # rounded weights are other weights
         exported = read_json(folder / EXPORTED / MANIFEST, "export again")
         files = {name: digest for name, digest in files.items() if name != WEIGHTS} | _telling(exported)
@@ -44,7 +46,7 @@ def identity_of(translator: Translator, search: SearchConfig, store: Store, ense
     for rows in shards(store):
         for source in _asked(translator, store, rows):
             text.update(source.encode("utf-8") + b"\n")
-    more = {"ensemble": [_telling(open_bundle(other).hashes) for other in ensemble]} if ensemble else {}
+    more = {"ensemble": [_telling(other.hashes) for other in translator.others]} if translator.others else {}
     how, source = dataclasses.asdict(search), text.hexdigest()
     return {"files": files, "search": how, "source": source, "shard_rows": SHARD_ROWS, **more}
 

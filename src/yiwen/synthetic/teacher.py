@@ -133,7 +133,7 @@ def make_pairs(
         raise ConfigError(f"{model} translates {store.src_lang} into itself; give one of two languages")
     began = time.perf_counter()
     config = teachers.rules(translator)
-    identity = identity_of(translator, config, store, teachers.ensemble)
+    identity = identity_of(translator, config, store)
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     folder = runs_root() / ".distilled" / digest[:16]
     with one_writer(folder):
