@@ -292,16 +292,11 @@ def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> R
     found = translator.translate(valid.src, search=recipe.search, with_scores=False, checks=False, stop=stop)
     texts = tuple(map(str, found))
     timing = (run / "timing.jsonl").read_text(encoding="utf-8").rstrip("\n").rpartition("\n")[2]
+    minutes = json.loads(timing)["seconds"] / 60
     metric: Metric = "chrf" if training.metric == "chrf" else "bleu"
-    return Result(
-        score=quick_score(texts, valid.tgt, tgt_lang=translator.tgt_lang, metric=metric),
-        metric=metric,
-        minutes=json.loads(timing)["seconds"] / 60,
-        data=data,
-        recipe=to_toml(recipe),
-        init=init,
-        texts=texts,
-    )
+    score = quick_score(texts, valid.tgt, tgt_lang=translator.tgt_lang, metric=metric)
+    told = to_toml(recipe)
+    return Result(score=score, metric=metric, minutes=minutes, data=data, recipe=told, init=init, texts=texts)
 
 
 def _gain(group: Sequence[Result], first: Sequence[Result]) -> tuple[float, float, float] | None:

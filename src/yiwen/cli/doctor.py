@@ -6,19 +6,16 @@ import json
 import platform
 import re
 import shutil
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Any
 
 from yiwen import __version__
+from yiwen.cli.options import AsJson
 
-_AS_JSON: Final = "Print one JSON object instead of the table."
 
-
-def doctor(as_json: Annotated[bool, typer.Option("--json", help=_AS_JSON)] = False) -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Show the machine, the versions and what is missing."""
     report = examine()
-    typer.echo(json.dumps(report, ensure_ascii=False) if as_json else "\n".join(_lines(report)))
+    print(json.dumps(report, ensure_ascii=False) if as_json else "\n".join(_lines(report)))
 
 
 def examine() -> dict[str, Any]:
