@@ -97,6 +97,16 @@ def listed(things: Sequence[object]) -> str:
 
 
 @contextmanager
+def naming(setting: str) -> Iterator[None]:
+    """Begin what is refused in the block with the setting that it comes from: a path says not who named it."""
+    try:
+        yield
+    except YiwenError as error:
+        error.args = (f"{setting}: {error}",)
+        raise
+
+
+@contextmanager
 def needing(what: str, *, extra: str) -> Iterator[None]:
     """Import optional packages inside the block; where one is missing, the user is told what for and the cure.
 
