@@ -270,7 +270,7 @@ def require_place(path: Path, *, name: str, read: Path | int | None = None) -> N
         raise ConfigError(f"{name} {path}: the folder {path.parent} does not exist; make it first")
     if path.is_dir() or not may_write(path):
         raise ConfigError(f"{name} {path} is a folder or may not be written; give the path of a file of yours")
-    if read is not None and path.is_file() and os.path.samefile(path, read):
+    if read is not None and path.is_file() and os.path.samefile(path, read):  # noqa: PTH121  a number has no method
         raise ConfigError(f"{name} {path} is what is read, and would be lost; give a file of its own")
 
 
