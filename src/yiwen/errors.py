@@ -97,12 +97,12 @@ def listed(things: Sequence[object]) -> str:
 
 
 @contextmanager
-def naming(setting: str) -> Iterator[None]:
-    """Begin what is refused in the block with the setting that it comes from: a path says not who named it."""
+def naming(what: str) -> Iterator[None]:
+    """Begin what is refused in the block with the setting or the file that it comes from."""
     try:
         yield
-    except YiwenError as error:
-        error.args = (f"{setting}: {error}",)
+    except (ConfigError, DataError, CheckpointError) as error:
+        error.args = (f"{what}: {error}",)
         raise
 
 

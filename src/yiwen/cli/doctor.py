@@ -81,7 +81,8 @@ def _lines(report: dict[str, Any]) -> list[str]:
     if obstacle := report["hardware"].get("obstacle"):
         lines.append(f"training  not possible: {obstacle}")
     else:
-        lines += [f"training  on {report['hardware']['device']}", f"          {report['hardware']['chosen']}"]
+        lines.append(f"training  on {report['hardware']['device']}")
+        lines += [f"          {part}" for part in report["hardware"]["chosen"].split("; ")]
     lines += ["", "packages", *(f"  {name:<18} {version or 'missing'}" for name, version in report["versions"].items())]
     for extra, names in sorted(report["missing"].items()):
         pip = f"pip install 'yiwen[{extra}]'" if extra else "pip install --force-reinstall yiwen"

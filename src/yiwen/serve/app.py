@@ -47,7 +47,6 @@ def build_app(service: Service) -> Guard:
         allow_methods=["GET", "POST", "DELETE"],
         allow_headers=["*"],  # clients add their own; nothing here goes by a cookie
         expose_headers=["Retry-After"],
-        max_age=600,
     )
     return Guard(cors, service)
 
