@@ -166,6 +166,8 @@ def test_a_table_where_a_value_belongs_and_the_reverse_are_refused() -> None:
         parse(Whole, {"rate": {"a": 1}}, source="r.toml")
     with pytest.raises(ConfigError, match=r"r\.toml: search = 3: .*; see `yiwen config`"):
         parse(Whole, {"search": 3}, source="r.toml")
+    with pytest.raises(ConfigError, match=r'r\.toml: search\.names = "a": input should be a list in \[brackets\]'):
+        parse(Whole, {"search": {"names": "a"}}, source="r.toml")
 
 
 def test_dates_are_not_settings() -> None:

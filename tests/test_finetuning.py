@@ -15,7 +15,7 @@ import torch
 from tiny_model import TinyRun
 from yiwen.bundle import load_model, load_tensors, open_bundle, save_bundle
 from yiwen.data.store import Store
-from yiwen.errors import CheckpointError, ConfigError, Stopped
+from yiwen.errors import CheckpointError, ConfigError, Stopped, YiwenError
 from yiwen.measure import measure
 from yiwen.preparing import initial_model, prepare_recipe
 from yiwen.recipe import load_recipe, runs_root
@@ -207,9 +207,17 @@ def test_dropout_may_differ_and_no_number_of_heads_means_all(recipe: Path, tiny_
     assert takes_over(recipe, tiny_run.best, "model.dropout=0.3", "model.layer_dropout=0.1", "model.n_kv_heads=2")
 
 
-def test_a_model_that_is_not_there_is_named(recipe: Path) -> None:
-    with pytest.raises(CheckpointError, match="nothing is not a folder"):
-        train_recipe(load_recipe(str(recipe), ["training.init_from=nothing"]))
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("training.init_from=nothing", "training.init_from: nothing is not a folder; give a bundle"),
+        ("tokenizer.model=nothing", r"tokenizer.model: \S+nothing does not exist \(nor with"),
+        ("tokenizer.model=.", r"tokenizer.model: \S+ holds neither shared.spm nor source.spm"),
+    ],
+)
+def test_a_model_that_is_not_there_is_named_with_its_setting(recipe: Path, setting: str, message: str) -> None:
+    with pytest.raises(YiwenError, match=rf"^{message}"):
+        train_recipe(load_recipe(str(recipe), ["training.init_from=''", setting]))
 
 
 def test_a_model_without_weights_is_refused_before_anything_is_prepared(recipe: Path, exported_bundle: Path) -> None:

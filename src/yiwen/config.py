@@ -276,7 +276,7 @@ def _explain(cls: type[Any], problem: Any) -> str:
     meaning = f"it means: {doc}" if doc else "see `yiwen config`"
     if problem["type"] == "missing":
         return f"{key} is missing; {meaning}"
-    rule = problem["msg"][0].lower() + problem["msg"][1:]
+    rule = problem["msg"][0].lower() + problem["msg"][1:].replace("a valid array", "a list in [brackets]")
     return f"{key} = {json.dumps(problem['input'], ensure_ascii=False)}: {rule}; {meaning}"
 
 

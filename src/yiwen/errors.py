@@ -97,6 +97,16 @@ def listed(things: Sequence[object]) -> str:
 
 
 @contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Begin what is refused in the block with the setting or the file that it comes from."""
+    try:
+        yield
+    except (ConfigError, DataError, CheckpointError) as error:
+        error.args = (f"{what}: {error}",)
+        raise
+
+
+@contextmanager
 def needing(what: str, *, extra: str) -> Iterator[None]:
     """Import optional packages inside the block; where one is missing, the user is told what for and the cure.
 

@@ -260,16 +260,18 @@ def may_write(path: Path) -> bool:
     return os.access(path, os.W_OK) and (is_free or not path.is_file())
 
 
-def require_place(path: Path, *, name: str) -> None:
+def require_place(path: Path, *, name: str, read: Path | int | None = None) -> None:
     """Make sure, before long work, that its result can be written to what the user calls `name`, as in `--output`.
 
     Raises:
-        ConfigError: If its folder is not there, or it is a folder or may not be written.
+        ConfigError: If its folder is not there, it may not be written, or it is the file (or its number) that is read.
     """
     if not path.parent.is_dir():
         raise ConfigError(f"{name} {path}: the folder {path.parent} does not exist; make it first")
     if path.is_dir() or not may_write(path):
         raise ConfigError(f"{name} {path} is a folder or may not be written; give the path of a file of yours")
+    if read is not None and path.is_file() and os.path.samefile(path, read):  # noqa: PTH121  a number has no method
+        raise ConfigError(f"{name} {path} is what is read, and would be lost; give a file of its own")
 
 
 def require_free(path: Path) -> None:

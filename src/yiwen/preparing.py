@@ -13,7 +13,7 @@ from yiwen.bundle import Bundle, open_bundle, weights_path
 from yiwen.data import lines
 from yiwen.data.fingerprint import fingerprint_of, ready_models
 from yiwen.data.prepare import Prepared, prepare
-from yiwen.errors import ConfigError
+from yiwen.errors import ConfigError, naming
 from yiwen.recipe import LoadedRecipe, runs_root
 from yiwen.stop import StopFlag
 from yiwen.tasks.config import TARGETS
@@ -73,8 +73,9 @@ def initial_model(loaded: LoadedRecipe) -> Bundle | None:
     if not recipe.training.init_from:
         return None
     path = lines.expanded(recipe.training.init_from)
-    bundle = open_bundle(loaded.base / path if (loaded.base / path).is_dir() else path)
-    weights_path(bundle)  # refused now, not after the text is prepared
+    with naming("training.init_from"):
+        bundle = open_bundle(loaded.base / path if (loaded.base / path).is_dir() else path)
+        weights_path(bundle)  # refused now, not after the text is prepared
     info, is_translator = bundle.info, recipe.task == "translate"
     pairs: dict[str, tuple[Any, Any]] = {"task": (info.task, recipe.task)} if is_translator else {}
     for name in ("src_lang", "tgt_lang") if is_translator else ("src_lang",):

@@ -173,23 +173,23 @@ def compared(cells: Sequence[Cell], results: Sequence[Result | str]) -> list[Row
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as text, each with its gain and interval drawn on a line whose middle is zero."""
+    """The rows as text of 80 columns, names by themselves; each has its gain and interval drawn around a zero."""
     reach = max((abs(end) for row in rows for end in row.gain or ()), default=0.0) or 1.0  # of the drawn line
-    width = max(len(row.name) for row in rows)
-    lines = [f"{'':{width}}  score  minutes  runs    gain  {'95 % interval':>16}  {'0':^31}".rstrip()]
+    lines = [f"  score  minutes  runs    gain  {'95 % interval':>16}  {'0':^29}".rstrip()]
     for row in rows:
+        lines.append(row.name)
         if row.score is None:
-            lines.append(f"{row.name:{width}}  failed: {' '.join(row.error.split())}")
+            lines.append(f"  failed: {' '.join(row.error.split())}")
             continue
-        text = f"{row.name:{width}}  {row.score:5.2f}  {row.minutes:7.1f}  {row.n_runs:4}"
+        text = f"  {row.score:5.2f}  {row.minutes:7.1f}  {row.n_runs:4}"
         if row.gain is not None:
-            mean, low, high = (round(15 + 15 * end / reach) for end in row.gain)
-            marks = [*f"{'│':^31}"]
+            mean, low, high = (round(14 + 14 * end / reach) for end in row.gain)
+            marks = [*f"{'│':^29}"]
             marks[low : high + 1] = "─" * (high - low + 1)
             marks[mean] = "●"
             text += "  {:+6.2f}  [{:+6.2f}, {:+6.2f}]  ".format(*row.gain) + "".join(marks)
         elif row is not rows[0] and rows[0].score is not None:
-            text += "  other validation text or metric than above: not to be compared"
+            text += "  other validation text or metric: not to be compared"
         lines.append(text.rstrip())
     return "\n".join(lines)
 
@@ -292,16 +292,11 @@ def _scored(cell: Cell, data: str, init: str | None, stop: StopFlag | None) -> R
     found = translator.translate(valid.src, search=recipe.search, with_scores=False, checks=False, stop=stop)
     texts = tuple(map(str, found))
     timing = (run / "timing.jsonl").read_text(encoding="utf-8").rstrip("\n").rpartition("\n")[2]
+    minutes = json.loads(timing)["seconds"] / 60
     metric: Metric = "chrf" if training.metric == "chrf" else "bleu"
-    return Result(
-        score=quick_score(texts, valid.tgt, tgt_lang=translator.tgt_lang, metric=metric),
-        metric=metric,
-        minutes=json.loads(timing)["seconds"] / 60,
-        data=data,
-        recipe=to_toml(recipe),
-        init=init,
-        texts=texts,
-    )
+    score = quick_score(texts, valid.tgt, tgt_lang=translator.tgt_lang, metric=metric)
+    told = to_toml(recipe)
+    return Result(score=score, metric=metric, minutes=minutes, data=data, recipe=told, init=init, texts=texts)
 
 
 def _gain(group: Sequence[Result], first: Sequence[Result]) -> tuple[float, float, float] | None:

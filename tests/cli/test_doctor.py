@@ -52,6 +52,16 @@ def test_json_is_one_object_on_the_last_line(capsys: pytest.CaptureFixture[str])
     assert report["hardware"] == {"device": "cpu", "native_bf16": True, "chosen": "a choice in words"}
 
 
+def test_what_training_computes_with_is_a_line_each(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(hardware, "in_words", lambda chosen: "computing on cpu in bf16, 2 threads; plain attention")
+    assert main(["doctor"]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    place = lines.index("training  on cpu")
+    assert lines[place + 1 : place + 3] == [f"{'':10}computing on cpu in bf16, 2 threads", f"{'':10}plain attention"]
+
+
 def test_what_is_missing_comes_with_its_pip_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -78,6 +78,27 @@ def test_an_output_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> 
             pass
 
 
+@pytest.mark.parametrize("is_stdin", [False, True])
+def test_what_is_read_is_never_written_over(tmp_path: Path, is_stdin: bool) -> None:
+    path, link = tmp_path / "text", tmp_path / "link"
+    path.write_bytes(b"eins\n")
+    link.symlink_to(path)
+    before = os.dup(0)
+    try:
+        with path.open("rb") as file:
+            os.dup2(file.fileno(), 0)
+        for read in (None, Path("-")) if is_stdin else (path, link):
+            with pytest.raises(ConfigError, match=r"--output .*link is what is read, and would be lost; give a file"):
+                output_stream(link, read=read).__enter__()
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+    with output_stream(tmp_path / "other", read=path) as output:
+        output.write(b"one\n")
+    with output_stream(Path(os.devnull), read=Path(os.devnull)):  # which holds nothing
+        pass
+
+
 def test_both_sides_come_line_by_line() -> None:
     assert list(line_pairs(iter([b"a", b""]), iter([b"b", "é".encode()]), names=NAMES)) == [("a", "b"), ("", "é")]
 

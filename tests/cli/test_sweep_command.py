@@ -162,7 +162,7 @@ def test_a_run_that_cannot_go_on_is_told_with_a_remedy_that_a_sweep_has(recipe: 
     path.write_text(re.sub("learning_rate = .*", "learning_rate = 0.004", path.read_text("utf-8")), encoding="utf-8")
     _, rows = sweep(recipe, [*SHORT, "model.dropout=0.1,0.2"])
     assert all("undo the changes, or start a new sweep with --folder FOLDER" in row.error for row in rows)
-    assert table(rows).count("\n") == 2, "a line for each"
+    assert table(rows).count("\n") == 4, "a line for each, and one for its name"
 
 
 def test_where_no_run_begins_every_reason_is_told(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +221,7 @@ def test_a_failed_cell_is_named_and_the_others_are_compared(recipe: str, monkeyp
     mean, low, high = last.gain
     assert mean == pytest.approx(last.score - first.score)
     assert low <= mean <= high
-    assert "failed: dropout=0.2: it diverged" in table([first, failed, last])
+    assert f"{failed.name}\n  failed: dropout=0.2: it diverged\n" in table([first, failed, last])
 
 
 def cells_of(recipe: str, *settings: dict[str, str]) -> list[Cell]:
@@ -292,26 +292,30 @@ def test_without_a_first_row_nothing_is_compared(recipe: str) -> None:
     assert "other" not in table(rows)
 
 
-def test_the_table_draws_gains_around_zero() -> None:
+def test_the_table_draws_gains_around_zero_in_80_columns() -> None:
+    name = "model.n_encoder_layers=11, training.learning_rate=0.0007, training.rdrop=5"
     rows = [
         Row(name="as it is", n_runs=1, score=30.0, minutes=1.25),
-        Row(name="x", n_runs=1, score=32.0, gain=(2.0, 1.0, 3.0), minutes=2.5),
+        Row(name=name, n_runs=1, score=32.0, gain=(2.0, 1.0, 3.0), minutes=2.5),
         Row(name="y", n_runs=1, score=27.0, gain=(-3.0, -3.0, -2.9), minutes=2.5),
     ]
     rows.append(Row(name="z", n_runs=1, score=99.0, minutes=2.5))
-    header, first, better, worse, other = table(rows).split("\n")
-    assert other == "z         99.00      2.5     1  other validation text or metric than above: not to be compared"
-    assert first == "as it is  30.00      1.2     1"
+    header, *lines = table(rows).split("\n")
+    assert lines[::2] == ["as it is", name, "y", "z"]
+    first, better, worse, other = lines[1::2]
+    assert max(map(len, [header, *lines])) < 80
+    assert other == "  99.00      2.5     1  other validation text or metric: not to be compared"
+    assert first == "  30.00      1.2     1"
     assert "+2.00  [ +1.00,  +3.00]" in better
     zero = header.index("0")
     assert [line[zero] for line in (better, worse)] == ["│", "│"]
-    assert zero < better.index("●") == zero + 10
-    assert worse.index("●") == zero - 15
+    assert zero < better.index("●") == zero + 9
+    assert worse.index("●") == zero - 14
 
 
 def test_where_no_row_gains_anything_all_stand_on_the_zero() -> None:
     rows = [Row(name="a", n_runs=1, score=30.0), Row(name="b", n_runs=1, score=30.0, gain=(0.0, 0.0, 0.0))]
-    header, _, same = table(rows).split("\n")
+    header, *_, same = table(rows).split("\n")
     assert same.index("●") == header.index("0")
 
 
@@ -319,7 +323,7 @@ def test_the_command_prints_the_table_and_its_exit_code_tells_of_failures(run: C
     settings = [part for setting in SHORT for part in ("--set", setting)]
     done = run("sweep", recipe, *settings, "--set", "model.dropout=0.1,0.2")
     assert done.code == 0, done.err
-    assert [line.split("  ")[0] for line in done.lines[1:]] == ["model.dropout=0.1", "model.dropout=0.2"]
+    assert done.lines[1::2] == ["model.dropout=0.1", "model.dropout=0.2"]
     assert "2 of 2: " in done.err
     failing = run("sweep", recipe, *settings, "--set", "model.dropout=0.1,0.2", "--set", "training.device=cpu,cuda:7")
     assert failing.code == 1
@@ -327,7 +331,7 @@ def test_the_command_prints_the_table_and_its_exit_code_tells_of_failures(run: C
     assert "dropout=0.2,device=cuda_7" not in failing.err.partition("rows failed")[2], "the table has them all"
     alone = run("sweep", recipe, *settings, "--each", "--set", "model.dropout=0.1,0.2", "--set", "training.rdrop=0,1")
     names = ["as it is", "model.dropout=0.2", "training.rdrop=1"]
-    assert ([line.split("  ")[0] for line in alone.lines[1:]], alone.code) == (names, 0)
+    assert (alone.lines[1::2], alone.code) == (names, 0)
     told = json.loads(run("sweep", recipe, *settings, "--set", "model.dropout=0.1,0.2", "--json").lines[-1])
     assert [row["name"] for row in told["rows"]] == ["model.dropout=0.1", "model.dropout=0.2"]
     assert json.loads((Path(told["folder"]) / "sweep.json").read_text("utf-8")) == told["rows"]

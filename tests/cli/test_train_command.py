@@ -51,8 +51,10 @@ def test_a_run_is_trained_refused_resumed_and_averaged(recipe: Path, run: Comman
     mean = run("average", folder, "--output", tmp_path / "mean", "--last", 2)
     assert mean.lines == [f"{tmp_path / 'mean'}: mean of 2 checkpoints"]
     assert mean.err == ""
+    last = run("average", folder, "--output", tmp_path / "last", "--last", 1)
+    assert last.lines == [f"{tmp_path / 'last'}: mean of 1 checkpoint"]
     fewer = run("average", folder, "--output", folder / "averaged", "--last", 7)
-    assert fewer.err == "note: the run has 3 scheduled checkpoints, fewer than --last 7\n"
+    assert fewer.err == "note: the run has no more scheduled checkpoints, --last is 7\n"
     assert open_bundle(tmp_path / "mean").info.weights == "average of 2 checkpoints"
     assert [run_of(mean) for mean in (tmp_path / "mean", folder / "averaged")] == [None, folder]
 

@@ -35,7 +35,7 @@ def test_all_that_is_asked_is_handed_on(run: Commands, tiny_run: TinyRun, asked_
     (tmp_path / "a.TXT").write_text("Deti.", encoding="utf-8")
     options = "--engine torch --device cpu --dtype bf16 --threads 3 --to de --beam-size 7 --length-penalty 0.5"
     done = run("translate-file", tmp_path / "a.TXT", tmp_path / "b.txt", "--model", tiny_run.best, *options.split(" "))
-    assert done.err == "error: enough\n"
+    assert done.err == f"error: {tmp_path / 'a.TXT'}: enough\n"
     how, rules = asked
     assert how == {"engine": "torch", "device": "cpu", "dtype": "bf16", "threads": 3, "tgt_lang": "de"}
     translating, aligning = rules["translate"].keywords, rules["align"].keywords
@@ -104,8 +104,9 @@ def test_a_document_keeps_to_a_glossary_and_is_written_in_the_script_that_is_ask
         ("a.md", "no/folder/b.md", 2, "no/folder does not exist; make it first"),
         ("a.md", ".", 2, "is a folder or may not be written; give the path of a file of yours"),
         ("a.md", "b.html", 2, "must end in '.md': a document keeps its format"),
-        ("a.exe", "b.exe", 2, "'exe' is not a format of documents here; convert it to one of .arb, .csv, .docx"),
-        ("bad.json", "b.json", 3, "not JSON"),
+        ("a.exe", "b.exe", 2, "a.exe: 'exe' is not a format of documents here; convert it to one of .arb, .csv, .docx"),
+        ("bad.json", "b.json", 3, "bad.json: not JSON"),
+        ("a.md", "a.md", 2, "a.md is what is read, and would be lost; give a file of its own"),
     ],
 )
 def test_what_cannot_be_done_is_told_and_writes_nothing(

@@ -298,12 +298,15 @@ def test_texts_that_are_too_long_are_counted_with_the_labels_that_are_lost(tmp_p
         ["a", np.nan] * 5,
         ["a", None] * 5,
         np.ma.array([1, 2] * 5, mask=[0, 1] * 5),
+        ["a", ["b", "c"]] * 5,
+        ["a", ("b",)] * 5,
+        ["a", {"b": 2}] * 5,
     ],
-    ids=["numbers", "column of strings", "list", "None", "masked"],
+    ids=["numbers", "column of strings", "list", "None", "masked", "a list each", "a tuple each", "a dict each"],
 )
-def test_a_missing_label_is_refused(labels: Any) -> None:
+def test_what_is_not_one_label_is_refused(labels: Any) -> None:
     with pytest.raises(
-        ValueError, match=r"y\[1\] is (nan|None), which is not a label; give the text one, or leave it out"
+        ValueError, match=r"y\[1\] is (nan|None|\[.*\]|\(.*\)|{.*}), which is not a label; give the text one, or leave"
     ):
         EncoderClassifier().fit(["a", "b"] * 5, labels)
 

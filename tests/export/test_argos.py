@@ -57,6 +57,12 @@ def test_chinese_has_the_names_that_argos_gives_it(tiny_run: TinyRun, tmp_path: 
             assert json.loads(archive.read(f"translate-en_{expected}-1_0/metadata.json"))["to_code"] == expected
 
 
+def test_a_package_that_cannot_be_written_is_told(exported_bundle: Path, tmp_path: Path) -> None:
+    for path, message in ((tmp_path, "is a folder or may not be"), (tmp_path / "no" / "a", "does not exist; make it")):
+        with pytest.raises(ConfigError, match=rf"^--output {path}.* {message}"):
+            package_argos(open_bundle(exported_bundle), path)
+
+
 def test_what_cannot_be_packed_is_told(tiny_run: TinyRun, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"holds no exported engine; make one: yiwen export"):
         package_argos(open_bundle(tiny_run.best))

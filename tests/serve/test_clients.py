@@ -271,6 +271,8 @@ def test_zotero_and_a_front_end(address: str, serve: Callable[..., str]) -> None
     refused = ask(address, request("/translate", b'{"q": "a", "source": "en", "target": "xx", "format": "text"}'))
     assert refused.status == 400
     assert refused.json == {"error": "'en' to 'xx' is not translated here; there is en to de"}
+    assert ask(address, request("/health", method="GET")).json == {"status": "ok"}
+    assert ask(address, request("/health")).status == 405
     settings = ask(address, request("/frontend/settings", method="GET")).json
     assert settings["language"] == {
         "source": {"code": "en", "name": "English"},

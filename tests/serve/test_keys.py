@@ -126,7 +126,16 @@ def test_a_key_is_taken_where_clients_put_it(keyed: tuple[Service, str]) -> None
         request("/metrics", method="GET", authorization=f"Bearer {key}"),
     ):
         assert ask(address, raw).status == 200
-    for path in ("/live", "/ready", "/openapi.json", "/languages", "/v1/languages", "/frontend/settings"):
+    for path in (
+        "/live",
+        "/ready",
+        "/health",
+        "/openapi.json",
+        "/spec",
+        "/languages",
+        "/v1/languages",
+        "/frontend/settings",
+    ):
         assert ask(address, request(path, method="GET")).status in (200, 500), f"{path} is open"
 
 

@@ -123,6 +123,7 @@ def test_every_example_is_a_request_that_is_understood(address: str, document: A
 
 def test_the_service_hands_the_description_out(address: str, document: Any) -> None:
     assert ask(address, request("/openapi.json", method="GET")).json == document
+    assert ask(address, request("/spec", method="GET")).json == document, "which LibreTranslate calls it"
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,13 @@ def test_a_service_for_others_is_served_under_any_name_unless_names_are_given(se
 def test_whoever_probes_by_another_name_is_told_how_it_is(serve: Callable[..., str]) -> None:
     address = serve(allow_hosts=("x.example",))
     for host in ("", "10.1.2.3:8080"):
-        for path, status in (("/ready", 200), ("/live", 200), ("/v1/languages", 400), ("/ready/x", 400)):
+        for path, status in (
+            ("/ready", 200),
+            ("/live", 200),
+            ("/health", 200),
+            ("/v1/languages", 400),
+            ("/ready/x", 400),
+        ):
             assert ask(address, request(path, method="GET", host=host)).status == status, (host, path)
 
 

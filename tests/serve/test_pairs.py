@@ -702,7 +702,12 @@ def test_a_correction_for_which_the_disk_has_no_room_is_refused_with_the_reason(
 
 @pytest.mark.parametrize(
     ("code", "reason"),
-    [(errno.EROFS, "Read-only file system"), (errno.EACCES, "Permission denied"), (errno.EFBIG, "File too large")],
+    [
+        (errno.EROFS, "Read-only file system"),
+        (errno.EACCES, "Permission denied"),
+        (errno.EFBIG, "File too large"),
+        (errno.ENOENT, "No such file or directory"),
+    ],
 )
 def test_a_correction_that_may_not_be_written_is_refused_with_the_reason(
     code: int, reason: str, exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

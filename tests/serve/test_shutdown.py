@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import sqlite3
@@ -24,6 +25,7 @@ from wire import ask, connect, read_answer, request, translation
 
 from campaign import noted, size
 from yiwen.cli.main import main
+from yiwen.files import new_folder, write_json
 from yiwen.serve.config import ServeConfig
 from yiwen.serve.server import listen, make_server, reload_on_hangup
 
@@ -219,6 +221,16 @@ def test_a_hangup_before_there_is_a_service_ends_nothing(tmp_path: Path) -> None
         signal.signal(signal.SIGHUP, handler)
 
 
+def test_the_log_tells_what_to_know_of_a_model(exported_bundle: Path, tmp_path: Path) -> None:
+    bundle = shutil.copytree(exported_bundle, tmp_path / "earlier")
+    with new_folder(bundle / "calibration") as folder:
+        write_json(folder / "calibration.json", {"format_version": 1})
+    with spawned(bundle, tmp_path):
+        told = json.loads((tmp_path / "log").read_text().split("\n")[0])
+    assert (told["level"], told["event"], told["folder"]) == ("warning", "model", str(bundle))
+    assert told["note"].endswith(f"measure it again: yiwen evaluate {bundle}")
+
+
 def test_a_hangup_reads_the_models_again(exported_bundle: Path, tmp_path: Path) -> None:
     with spawned(exported_bundle, tmp_path) as (address, process):
         process.send_signal(signal.SIGHUP)
@@ -317,6 +329,7 @@ def test_two_models_of_one_pair_are_refused(
     exported_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("YIWEN_RUNS", str(tmp_path))
+    monkeypatch.setattr("yiwen.serve.metrics.log_to_stderr", lambda: None)  # other tests look at the log, too
     assert main(["serve", str(exported_bundle), str(exported_bundle), "--port", "0"]) == 2
     assert "both translate en to de; give one" in capsys.readouterr().err
 

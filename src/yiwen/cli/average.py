@@ -23,6 +23,6 @@ def average(
 
     with stoppable() as (stop, _):
         n_averaged = average_run(run, output=output, last=last, stop=stop)
-    print(f"{output}: mean of {n_averaged} checkpoints")
+    print(f"{output}: mean of {n_averaged} checkpoint{'s' * (n_averaged != 1)}")
     if n_averaged < last:
-        typer.echo(f"note: the run has {n_averaged} scheduled checkpoints, fewer than --last {last}", err=True)
+        typer.echo(f"note: the run has no more scheduled checkpoints, --last is {last}", err=True)

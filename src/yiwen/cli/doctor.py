@@ -6,19 +6,16 @@ import json
 import platform
 import re
 import shutil
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Any
 
 from yiwen import __version__
+from yiwen.cli.options import AsJson
 
-_AS_JSON: Final = "Print one JSON object instead of the table."
 
-
-def doctor(as_json: Annotated[bool, typer.Option("--json", help=_AS_JSON)] = False) -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Show the machine, the versions and what is missing."""
     report = examine()
-    typer.echo(json.dumps(report, ensure_ascii=False) if as_json else "\n".join(_lines(report)))
+    print(json.dumps(report, ensure_ascii=False) if as_json else "\n".join(_lines(report)))
 
 
 def examine() -> dict[str, Any]:
@@ -84,7 +81,8 @@ def _lines(report: dict[str, Any]) -> list[str]:
     if obstacle := report["hardware"].get("obstacle"):
         lines.append(f"training  not possible: {obstacle}")
     else:
-        lines += [f"training  on {report['hardware']['device']}", f"          {report['hardware']['chosen']}"]
+        lines.append(f"training  on {report['hardware']['device']}")
+        lines += [f"          {part}" for part in report["hardware"]["chosen"].split("; ")]
     lines += ["", "packages", *(f"  {name:<18} {version or 'missing'}" for name, version in report["versions"].items())]
     for extra, names in sorted(report["missing"].items()):
         pip = f"pip install 'yiwen[{extra}]'" if extra else "pip install --force-reinstall yiwen"

@@ -57,18 +57,9 @@ def evaluate(
         options.tell_json(first | ({"more_tests": more} if more else {}), wanted=as_json)
         return
     search = bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty, mbr=mbr)
+    measured = partial(measure, compare_with=compare, ensemble=ensemble or (), lowercase=lowercase, report=report)
     with options.stoppable(stderr=as_json) as (stop, console):
-        measurement = measure(
-            model,
-            compare_with=compare,
-            search=search,
-            ensemble=ensemble or (),
-            lowercase=lowercase,
-            report=report,
-            checks=checks,
-            tell=partial(print_measurement, console=console),
-            stop=stop,
-            **how,
-        )
-    print_measurement(measurement, console)
+        tell = partial(print_measurement, console=console)
+        measurement = measured(model, search=search, checks=checks, tell=tell, stop=stop, **how)
+    tell(measurement)
     options.tell_json(measurement.to_json(), wanted=as_json)

@@ -51,9 +51,9 @@ def serve(
     store = open_store(database, folder=state_folder(), config=config)
     with listen(config) as sock:
         pairs_of = partial(Pairs.load, models, engine=engine, device=device, threads=threads)
+        log_to_stderr()
         service = Service(config, pairs_of, store, folder=state_folder())
         gc.set_threshold(100_000, 50, 100)  # a request leaves hardly a cycle behind: seldom worth a look
-        log_to_stderr()
         reload_on_hangup(service)
         shown = f"[{config.host}]" if ":" in config.host else config.host
         names = ", ".join(sorted(way.name for way in service.pairs.ways.values()))

@@ -49,21 +49,26 @@ def text_streams(
         flags["invalid_utf8"] += text.encode() != line
         return text
 
-    with stop_on_signals() as stop, input_lines(path, stop=stop) as lines, output_stream(output_path) as output:
+    with (
+        stop_on_signals() as stop,
+        input_lines(path, stop=stop) as lines,
+        output_stream(output_path, read=path) as output,
+    ):
         yield blocks(counted(map(text_of, lines), output), BLOCK_LINES), output, flags, stop
     tell_flags(flags)
 
 
 @contextmanager
-def output_stream(path: Path | None) -> Iterator[BinaryIO]:
-    """Where to write: stdout (None or `-`), or a file that appears whole at the end and not at all after an error."""
+def output_stream(path: Path | None, *, read: Path | None = None) -> Iterator[BinaryIO]:
+    """Where to write: stdout (None or `-`), or a file, not the one that is read (None or `-`: stdin), which appears
+    whole at the end and not at all after an error."""
     if path is None or str(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     if path.suffix.lower() in COMPRESSED:
         raise ConfigError(f"--output {path} is written as it is, not compressed; leave {path.suffix!r} out")
-    require_place(path, name="--output")
+    require_place(path, name="--output", read=0 if read is None or str(read) == "-" else read)
     with new_file(path) as file:
         yield file
 

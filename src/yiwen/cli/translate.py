@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -68,18 +69,12 @@ def translate(
     )
     if not search.sampling:
         options.refuse(draws, "for --sampling alone; add it, or leave this out")
+    translate_lines = partial(translator.translate_lines, search=search, glossary=glossary, by_sentence=by_sentence)
     flags: Counter[str] = Counter()
     n_faulty = 0
-    with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_stream(output_file) as output:
-        translations = translator.translate_lines(
-            lines,
-            search=search,
-            glossary=glossary,
-            by_sentence=by_sentence,
-            with_scores=search.n_best > 1 or as_json,
-            checks=checks,
-            stop=stop,
-        )
+    output_to = output_stream(output_file, read=input_file)
+    with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_to as output:
+        translations = translate_lines(lines, with_scores=search.n_best > 1 or as_json, checks=checks, stop=stop)
         for number, translation in enumerate(counted(translations, output), 1):
             flags.update(translation.flags)
             if strict and (faults := sorted(FAULTS.intersection(translation.flags))):

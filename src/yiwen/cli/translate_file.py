@@ -35,31 +35,31 @@ def translate_file(
 
     from yiwen.cli.streams import read_glossary, tell_flags, tell_note
     from yiwen.documents import translate_document
-    from yiwen.errors import ConfigError, DataError
+    from yiwen.errors import ConfigError, DataError, naming
     from yiwen.files import require_place, write_bytes
     from yiwen.translator import Translator
 
     if not input_file.is_file():
         raise DataError(f"{input_file} is not a file; give an existing document")
-    require_place(output_file, name="OUT")
+    require_place(output_file, name="OUT", read=input_file)
     if input_file.suffix.lower() != output_file.suffix.lower():
         raise ConfigError(f"{output_file} must end in {input_file.suffix!r}: a document keeps its format")
     glossary = None if glossary_file is None else read_glossary(glossary_file)
     translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads, tgt_lang=tgt_lang)
     tell_note(translator.note)
     search = translator.bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty)
+    translate = partial(translator.translate, search=search, glossary=glossary, by_sentence=True, with_scores=False)
     flags: Counter[str] = Counter()
     with (
         options.stoppable() as (stop, console),
         Progress(console=console, transient=True, disable=not console.is_terminal) as bar,
+        naming(str(input_file)),
     ):
         task = bar.add_task("translating", total=1.0)
         content = translate_document(
             input_file.read_bytes(),
             suffix=input_file.suffix,
-            translate=partial(
-                translator.translate, search=search, glossary=glossary, by_sentence=True, with_scores=False, stop=stop
-            ),
+            translate=partial(translate, stop=stop),
             align=partial(translator.align, stop=stop),
             src_lang=translator.src_lang,
             tgt_lang=translator.tgt_lang,

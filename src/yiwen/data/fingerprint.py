@@ -14,6 +14,7 @@ from yiwen.data import lines
 from yiwen.data.config import DataConfig, more_tests
 from yiwen.data.corpus import CorpusConfig, Targets, corpus_files
 from yiwen.data.store import FORMAT
+from yiwen.errors import naming
 from yiwen.files import sha256
 from yiwen.text.languages import canonical
 from yiwen.text.subword import Subword, TokenizerConfig, subword_paths
@@ -66,7 +67,8 @@ def fingerprint_of(data: DataConfig, tokenizer: TokenizerConfig, *, base: Path, 
 def ready_models(model: str, *, base: Path) -> tuple[Path, ...]:
     """The files that `tokenizer.model` means: one for both languages, or, of a model folder, what it has."""
     folder = base / lines.expanded(model)
-    return tuple(dict.fromkeys(subword_paths(folder))) if folder.is_dir() else (lines.find(model, base=base),)
+    with naming("tokenizer.model"):
+        return tuple(dict.fromkeys(subword_paths(folder))) if folder.is_dir() else (lines.find(model, base=base),)
 
 
 def n_symbols(models: Sequence[Path], targets: Targets) -> int:

@@ -132,7 +132,7 @@ class EncoderClassifier(ClassifierMixin, _TakesText):  # type: ignore[misc]
             raise DataError(f"{len(texts)} texts are too few to hold a tenth of them out; give 10 or more")
         labels = np.asanyarray(y, dtype=object).ravel().tolist()  # later 1 and NaN may have become "1" and "nan"
         for n, label in enumerate(labels):
-            if label is None or str(label == label) != "True":  # as NaN and NA are
+            if label is None or isinstance(label, list | tuple | dict) or str(label == label) != "True":  # NaN and NA
                 raise ConfigError(f"y[{n}] is {label!r}, which is not a label; give the text one, or leave it out")
             if isinstance(label, str) != isinstance(labels[0], str):
                 raise ConfigError(f"y[0] is {labels[0]!r} and y[{n}] is {label!r}; make all labels text, or none")

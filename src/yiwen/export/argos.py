@@ -16,7 +16,7 @@ from typing import Final
 from yiwen.bundle import EXPORTED, Bundle, require_translator
 from yiwen.engines.exported import card_of, check_origin
 from yiwen.errors import ConfigError
-from yiwen.files import verify_manifest, write_bytes
+from yiwen.files import require_place, verify_manifest, write_bytes
 from yiwen.text.languages import canonical, name_of
 from yiwen.text.subword import subword_paths
 
@@ -55,6 +55,7 @@ def package_argos(bundle: Bundle, output: Path | None = None) -> Path:
     path = output or Path(f"{name}.argosmodel")
     if output is None and path.exists():
         raise ConfigError(f"{path} exists already, maybe of another model; to replace it, give it by --output")
+    require_place(path, name="--output")
     metadata = {"package_version": "1.0", "argos_version": "1.9"}
     metadata |= {"from_code": src, "from_name": name_of(src_lang)[0], "to_code": tgt, "to_name": name_of(tgt_lang)[0]}
     packed = io.BytesIO()

@@ -47,7 +47,6 @@ def build_app(service: Service) -> Guard:
         allow_methods=["GET", "POST", "DELETE"],
         allow_headers=["*"],  # clients add their own; nothing here goes by a cookie
         expose_headers=["Retry-After"],
-        max_age=600,
     )
     return Guard(cors, service)
 
@@ -57,8 +56,9 @@ def _routes(service: Service) -> list[BaseRoute]:
     return [
         *(Route(each.path, partial(respond, each, service), methods=[each.method]) for each in (*ENDPOINTS, _METRICS)),
         Route("/", lambda request: FileResponse(str(page / "index.html"), headers={"cache-control": "no-cache"})),
-        Route("/openapi.json", json_response(describe(ENDPOINTS)), methods=["GET"]),
-        Route("/live", json_response({"status": "ok"}), methods=["GET"]),
+        # The second of two is what LibreTranslate calls it.
+        *(Route(path, json_response(describe(ENDPOINTS)), methods=["GET"]) for path in ("/openapi.json", "/spec")),
+        *(Route(path, json_response({"status": "ok"}), methods=["GET"]) for path in ("/live", "/health")),
         Route("/ready", partial(_ready, service)),
         Mount("/page", StaticFiles(directory=str(page), check_dir=False)),
     ]

@@ -224,11 +224,10 @@ _JSON: Final = json.JSONDecoder(object_pairs_hook=_without_twins, parse_constant
 def _parsed_form(body: bytes) -> dict[str, Any]:
     """Fields of a form; one that is given several times is a list."""
     try:
-        found = parse_qs(body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+        return _listed(parse_qs(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS))
     except ValueError as error:
         what = f"at most {_MAX_FIELDS} fields in percent-encoded UTF-8"
         raise ApiError(400, "form", f"the form cannot be read: {error}; send {what}") from None
-    return _listed(found)
 
 
 def _listed(found: Mapping[str, list[str]]) -> dict[str, Any]:

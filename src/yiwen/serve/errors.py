@@ -41,8 +41,12 @@ def refusal_of(error: Exception, request_id: str | None) -> ApiError:
         case sa.exc.SQLAlchemyError():
             LOG.error("database", extra={"problem": database_says(error)})
             return ApiError(503, "database", "the database cannot be used now; ask again later", retry_after_s=5)
-        # Corrections are written there.
-        case PermissionError() | OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG | errno.EROFS | errno.EIO):
+        # Corrections are written there, and long documents as they come: to a folder that may be gone by now.
+        case (
+            FileNotFoundError()
+            | PermissionError()
+            | OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG | errno.EROFS | errno.EIO)
+        ):
             LOG.exception("disk", extra={"problem": str(error)})
             return ApiError(507, "disk", f"the disk takes nothing ({error.strerror}); tell whoever runs the service")
     LOG.exception("failed", extra={"request_id": request_id})

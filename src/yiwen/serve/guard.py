@@ -32,7 +32,8 @@ HEADERS: Final = (
 )
 _LEFT: Final = 499
 """What is logged where the caller did not wait for an answer (nginx's number)."""
-_WATCHED: Final = ("/", "/live", "/ready", "/metrics")
+_PROBES: Final = ("/live", "/health", "/ready")
+_WATCHED: Final = ("/", "/metrics", *_PROBES)
 
 
 class Guard:
@@ -94,7 +95,7 @@ class Guard:
             return ApiError(400, "host", "more than one Host header came; send one")
         config, host = self.service.config, headers.get("host", "").lower()
         names = config.allow_hosts or (("localhost", "127.0.0.1", "[::1]", config.host) if config.is_loopback else ())
-        if names and path not in ("/live", "/ready") and re.sub(r":\d*$", "", host) not in names:
+        if names and path not in _PROBES and re.sub(r":\d*$", "", host) not in names:
             return ApiError(400, "host", f"host {host[:80]!r} is not served here; add it to allow_hosts")
         own = (host, re.sub(r":(80|443)$", "", host))  # browsers leave out ports that proxies name
         origin = headers.get("origin")

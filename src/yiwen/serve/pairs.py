@@ -15,6 +15,7 @@ from yiwen.errors import ConfigError, listed
 from yiwen.search.config import SearchConfig
 from yiwen.serve.batcher import SharedEngine
 from yiwen.serve.errors import ApiError
+from yiwen.serve.metrics import LOG
 from yiwen.stop import StopFlag
 from yiwen.text.langid import detect, is_in
 from yiwen.text.languages import base, canonical, meant, name_of
@@ -151,6 +152,8 @@ class Pairs:
         direct: dict[tuple[str, str], Translator] = {}
         for folder in folders:
             translator = Translator.load(folder, **options)
+            if translator.note:
+                LOG.warning("model", extra={"folder": str(folder), "note": translator.note})
             pair = (canonical(translator.src_lang), canonical(translator.tgt_lang))
             if twin := direct.get(pair):
                 raise ConfigError(f"{twin.bundle.folder} and {folder} both translate {' to '.join(pair)}; give one")
