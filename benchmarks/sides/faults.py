@@ -79,7 +79,7 @@ def repeated_phrase(src: str, tgt: str, *, tgt_lang: str, rng: random.Random) ->
 def changed_number(src: str, tgt: str, *, src_lang: str, tgt_lang: str, rng: random.Random) -> Pair | None:
     """The translation with one number, of those that the source has too, become another."""
     wanted = numbers_in(src, src_lang)
-    known = wanted.words.union(*wanted.digits)
+    known = {*wanted.words}.union(*wanted.digits)
     words = _NUMBER_WORDS.get(tgt_lang, "").split()
     pattern = "|".join(words)
     number = re.compile(rf"\d+|{pattern}" if tgt_lang == "zh" else rf"\d+|\b(?:{pattern})\b", re.IGNORECASE)
@@ -116,4 +116,4 @@ def _inserted(text: str, placeholder: str, rng: random.Random) -> str:
 
 def _values(upto: str, match: re.Match[str], language: str) -> frozenset[float]:
     found = numbers_in(upto[match.start() :], language)
-    return found.words.union(*found.digits)
+    return frozenset(found.words).union(*found.digits)

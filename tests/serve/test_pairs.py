@@ -433,13 +433,14 @@ def test_a_long_text_comes_sentence_by_sentence_and_is_the_same(
     glossary: Sequence[dict[str, str]], service: tuple[Service, str]
 ) -> None:
     address = service[1]
-    text = f"{TEXT} Kabe robu.\n\n  Gedi bapu! " + "Robu gedi. " * 19 + "Robu! Deti gedi."
+    text = f"{TEXT} Kabe robu.\n\n  Gedi bapu! 7 robu. " + "Robu gedi. " * 18 + "Robu! Deti gedi."
     whole = ask(address, request(T, translation(text, glossary=glossary))).json["translations"][0]
     asked = translation(text, stream=True, glossary=glossary)
     with httpx.stream("POST", f"{address}{T}", content=asked, headers={"content-type": "application/json"}) as answer:
         assert answer.headers["content-type"] == "application/x-ndjson"
         lines = [json.loads(line) for line in answer.read().decode().strip().split("\n")]
     assert lines[-1] == {"done": True}
+    assert "numbers" in lines[3]["flags"]
     assert [line["sentence"] for line in lines[:-1]] == list(range(23 if glossary else 24))
     assert bool(glossary) == ("haus" in lines[-2]["text"].lower())  # the term goes over the end of a sentence
     spans = [tuple(line["source"]) for line in lines[:-1]]
@@ -447,6 +448,7 @@ def test_a_long_text_comes_sentence_by_sentence_and_is_the_same(
     assert text[slice(*spans[2])] == "Gedi bapu!"
     for line, sentence in zip(lines, whole["sentences"], strict=False):
         assert line["text"] == whole["text"][slice(*sentence["target"])]
+        assert (line["flags"], line["confidence"]) == (sentence["flags"], sentence["confidence"])
 
 
 def test_the_pieces_of_a_stream_grow_from_one_sentence_to_sixteen(

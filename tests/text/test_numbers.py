@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -119,7 +120,7 @@ def test_versions_dates_and_times_are_several_numbers() -> None:
 )
 def test_numbers_in_words_have_their_values(language: str, text: str, values: set[float]) -> None:
     found = numbers_in(text, language)
-    assert found.words - {1} == values
+    assert {*found.words} - {1} == values
     assert found.digits == ()
 
 
@@ -144,18 +145,18 @@ def test_a_run_of_figures_and_units_is_looked_through_once() -> None:
 
 def test_other_words_hint_at_numbers() -> None:
     assert numbers_in("on the second of May, at noon", "en").hints == {2, 5, 12}
-    half = {0.5, 1, 2, 30, 50}
-    assert numbers_in("um halb, im Januar, beide", "de").hints == half
+    half = {0.5, 30, 50}
+    assert numbers_in("um halb, im Januar, beide", "de").hints == {1, 2, *half}
     assert numbers_in("eight and a half of 10", "en").hints == {*half, 8.5, 10.5}
-    assert numbers_in("一双，两点半", "zh") == Numbers((), frozenset({1.0, 2.0}), frozenset({*half, 1.5, 2.5}))
+    assert numbers_in("一双，两点半", "zh") == Numbers((), Counter([1.0, 2.0]), frozenset({2, *half, 1.5, 2.5}))
 
 
 def test_a_time_before_the_hour_hints_at_the_hour_and_the_minutes() -> None:
     found = numbers_in("at twenty-five to eight or a quarter to nine", "en")
-    assert found.words == {25, 8, 9}
+    assert found.words == Counter([25, 8, 9])
     assert found.hints >= {35, 7, 45, 8}
     assert numbers_in("um zehn vor drei", "de").hints == {50, 2}
-    assert numbers_in("三点一刻，五点三刻", "zh") == Numbers((), frozenset({3.0, 5.0}), frozenset({15.0, 45.0}))
+    assert numbers_in("三点一刻，五点三刻", "zh") == Numbers((), Counter([3.0, 5.0]), frozenset({15.0, 45.0}))
     assert numbers_in("two to Berlin", "en").hints == frozenset()
 
 
@@ -186,12 +187,12 @@ def test_a_number_before_another_may_be_of_the_same_unit() -> None:
     assert numbers_in("five or six thousand", "en").hints >= {5000}
     assert 55 not in numbers_in("five or six", "en").hints  # no time of day
     assert numbers_in("drei- bis viertausend", "de").hints >= {3000}
-    assert numbers_in("三到五万，四、五百", "zh").words == {3e4, 5e4, 400, 500}
+    assert numbers_in("三到五万，四、五百", "zh").words == Counter([3e4, 5e4, 400, 500])
 
 
 def test_the_unit_behind_a_number_is_no_number_of_its_own() -> None:
-    assert numbers_in("3万人", "zh").words == frozenset()
-    assert numbers_in("3 million people", "en").words == frozenset()
+    assert numbers_in("3万人", "zh").words == Counter()
+    assert numbers_in("3 million people", "en").words == Counter()
 
 
 COMPACT = """
@@ -357,4 +358,4 @@ def test_any_text_can_be_asked(text: str, language: str) -> None:
 )
 def test_numbers_without_end_are_no_error(text: str, language: str) -> None:
     found = numbers_in(text, language)
-    assert math.inf in found.words.union(*found.digits)
+    assert math.inf in {*found.words}.union(*found.digits)

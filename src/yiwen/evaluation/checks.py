@@ -13,11 +13,12 @@ Every check compares the two sides, so that what is odd in the source is no faul
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
-from yiwen.text.numbers import TELLS_TIME, Numbers, knows_words, numbers_in
+from yiwen.text.numbers import TELLS_TIME, Numbers, knows_words, loses_minus, numbers_in
 from yiwen.text.protect import AROUND, LINKED
 from yiwen.text.scripts import MARKS, SPACED_MARKS, UNSPACED_LETTERS, is_unspaced
 
@@ -121,13 +122,14 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
     without known number words may have spelt out.
     """
     # Which language a model of several is to write, and which symbol or argument stands there, is no number.
-    source, translation = (re.sub(r"<2[\w-]+>|⟦\d⟧|\{\d+\}", " ", side) for side in (source, translation))
+    source, translation = (re.sub(r"<2[\w-]+>|⟦\d⟧|\{\d+\}|&#\d{1,7};", " ", side) for side in (source, translation))
     is_known = knows_words(src_lang) and knows_words(tgt_lang)
     src = numbers_in(source, src_lang, is_strict=is_known)
     if not (src.digits or src.words or re.search(r"\d", translation)):
         return False
     src_chains, tgt_chains = (set(_CHAIN.findall(side)) for side in (source, translation))
-    if src_chains - tgt_chains and tgt_chains - src_chains:
+    is_minus_lost = is_known and (loses_minus(source, translation) or loses_minus(translation, source))
+    if is_minus_lost or (src_chains - tgt_chains and tgt_chains - src_chains):
         return True
     tgt = numbers_in(translation, tgt_lang, is_strict=is_known)
     may_be_spelt = range(2 if is_known else 13)
@@ -136,15 +138,19 @@ def changes_numbers(source: str, translation: str, *, src_lang: str, tgt_lang: s
     for numbers, other in ((src.digits, in_tgt), (tgt.digits, in_src)):
         if any(max(values) not in may_be_spelt and not _has(other, values) for values in numbers):
             return True
-    is_src_word_lost = any(value > 1 and not _has(in_tgt, (value,)) for value in src.words)
-    return is_src_word_lost and any(value > 1 and not _has(in_src, (value,)) for value in tgt.words)
+    return _loses_word(src, tgt, in_tgt) and _loses_word(tgt, src, in_src)
+
+
+def _loses_word(one: Numbers, other: Numbers, in_other: frozenset[float]) -> bool:
+    """True where the other text lacks a number word of one, or says it less often (two men, two dogs; two men)."""
+    rarer = {*(one.words - other.words - Counter(chain(*other.digits)))} - other.hints
+    return any(value > 1 and not _has(in_other - rarer, (value,)) for value in one.words)
 
 
 def _all_of(numbers: Numbers, *, tells_time: bool) -> frozenset[float]:
     """The values of a text's numbers; where there are hours, those that 3 p.m. has elsewhere (15 Uhr), too."""
-    values = numbers.words.union(numbers.hints, *numbers.digits)
-    hours = values if tells_time else ()
-    return values.union(hour + half for hour in hours for half in (-12, 12) if max(hour, hour + half) <= 24)
+    values = numbers.hints.union(numbers.words, *numbers.digits)
+    return values | {n + half for n in values for half in (-12, 12) if tells_time and max(n, n + half) <= 24}
 
 
 def _has(known: frozenset[float], values: Collection[float]) -> bool:

@@ -97,14 +97,13 @@ def review(
         rules: The model and how it was asked.
         prefixes: What each translation had to start with.
     """
-    search = rules.search
     reviewed = _checked(answers, sources, rules)
-    if not _may_choose(search):
+    if not _may_choose(rules.search):
         return reviewed
     faulty = [i for i, answer in enumerate(reviewed) if answer.flags and i not in rules.settled]
     _repair(reviewed, sources, {i: reviewed[i].hypotheses[1:] for i in faulty}, rules)
     again = [i for i in faulty if {*reviewed[i].flags} - {REPAIRED}]
-    wider = with_spares(search.changed(beam_size=min(max(2 * search.beam_size, WIDER), WIDEST)))
+    wider = with_spares(rules.search.changed(beam_size=min(max(2 * rules.search.beam_size, WIDER), WIDEST)))
     for places, wanted in by_rules(again, rules.words, wider):
         ids = [sources[i][1] for i in places]
         second = rules.engine.search(ids, config=wanted, prefixes=prefixes_of(places, prefixes), stop=rules.stop)

@@ -119,10 +119,10 @@ async def _streamed(call: Call, way: Way, text: str, head: dict[str, Any], *, wi
 
     async def events() -> AsyncIterator[Any]:
         role, end, said = {"role": "assistant"}, 0, list[str]()
-        async for part in by_sentence(call, text, src=way.src, tgt=way.tgt, with_scores=False):
-            said.append(between(text[end : part.start], said, part.text, way.tgt, by_sentence=True) + part.text)
+        async for _, (start, after), found in by_sentence(call, text, src=way.src, tgt=way.tgt, with_scores=False):
+            said.append(between(text[end:start], said, found.text, way.tgt, by_sentence=True) + found.text)
             yield event({**role, "content": said[-1]})
-            role, end = {}, part.end
+            role, end = {}, after
         if role or text[end:]:
             yield event({**role, "content": text[end:]})
         yield event({}, "stop")

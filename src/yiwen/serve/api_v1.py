@@ -119,16 +119,18 @@ async def translate(asked: TranslateRequest, call: Call) -> Any:
 
 def _described(translation: Translation, way: Way, links: Any) -> dict[str, Any]:
     return {
-        "text": translation.text,
+        **_told(translation),
         "source": way.src,
         "target": way.tgt,
         "score": translation.score,
-        "confidence": translation.confidence,
-        "flags": translation.flags,
         "alternatives": [{"text": other.text, "score": other.score} for other in translation.alternatives],
         "sentences": [_sentence(piece) for piece in translation.sentences],
         "alignment": links,
     }
+
+
+def _told(translation: Translation) -> dict[str, Any]:
+    return {"text": translation.text, "flags": translation.flags, "confidence": translation.confidence}
 
 
 def _sentence(piece: Piece) -> dict[str, Any]:
@@ -159,8 +161,8 @@ async def _streamed(asked: TranslateRequest, call: Call, **options: Any) -> Resp
     parts = by_sentence(call, asked.text, src=asked.source, tgt=asked.target, **options)
 
     async def lines() -> AsyncIterator[Any]:
-        async for part in parts:
-            yield {"index": 0, "sentence": part.number, "source": (part.start, part.end), "text": part.text}
+        async for number, span, translation in parts:
+            yield {"index": 0, "sentence": number, "source": span, **_told(translation)}
         yield {"done": True}
 
     return await streamed(call, lines(), dialect=V1, media_type="application/x-ndjson", frame=b"%b\n")

@@ -16,15 +16,15 @@ from yiwen.serve.pairs import Way
 from yiwen.stop import StopFlag
 from yiwen.text.glossary import inside_terms
 from yiwen.text.segment import sentences
+from yiwen.translation import Translation
 
 
 class Part(NamedTuple):
     """A sentence, its number and its place, and its translation."""
 
     number: int
-    start: int
-    end: int
-    text: str
+    span: tuple[int, int]
+    translation: Translation
 
 
 async def by_sentence(call: Call, text: str, *, src: str, tgt: str, **options: Any) -> AsyncIterator[Part]:
@@ -50,7 +50,7 @@ async def by_sentence(call: Call, text: str, *, src: str, tgt: str, **options: A
         task.add_done_callback(lambda _: ready.put_nowait(None))
         try:
             while (part := await ready.get()) is not None:
-                answered.append(part.end - part.start)
+                answered.append(part.span[1] - part.span[0])
                 yield part
             await task
         finally:
@@ -66,7 +66,7 @@ def _parts(way: Way, text: str, stop: StopFlag, options: dict[str, Any]) -> Iter
         chunk = spans[done : done + size]
         translations = way.translate([text[start:end] for start, end in chunk], stop=stop, **options)
         for number, (span, translation) in enumerate(zip(chunk, translations, strict=True), done):
-            yield Part(number, *span, translation.text)
+            yield Part(number, span, translation)
         done, size = done + size, min(2 * size, 16)
 
 

@@ -1,8 +1,8 @@
 """Numbers in a text as values, however they are written: digits, number words, Chinese numerals.
 
     >>> found = numbers_in("１,５００ people came in May, twenty-one of them left", "en")
-    >>> [sorted(values) for values in found.digits], found.words, found.hints
-    ([[1.5, 1500.0]], frozenset({21.0}), frozenset({5}))
+    >>> [sorted(values) for values in found.digits], dict(found.words), found.hints
+    ([[1.5, 1500.0]], {21.0: 1}, frozenset({5}))
     >>> sorted(numbers_in("两千人，二〇二五年", "zh").words)
     [2000.0, 2025.0]
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from dataclasses import dataclass
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -26,6 +26,8 @@ _WORDS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml"
 ENGLISH: Final[str] = _WORDS["en"]["words"]
 """zero to nineteen, twenty to ninety."""
 TELLS_TIME: Final = re.compile(_WORDS.pop("tells_time"), re.IGNORECASE)
+_MINUS: Final = re.compile(_WORDS.pop("minus"), re.VERBOSE)
+_MAY_BE_MINUS: Final = re.compile(_WORDS.pop("may_be_minus"), re.IGNORECASE)
 _ALIKE: Final = _WORDS.pop("alike")
 _SCALES_OF: Final = _WORDS.pop("scales_of")
 _HAN_DIGITS: Final = dict(zip("〇零一二两兩三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
@@ -59,27 +61,24 @@ _COMPOUND: Final = re.compile(  # 1億2千万, 1億2,345万; Korean puts a blank
 )
 _ROMAN: Final = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()  # noqa: SIM905
 _CENTURY: Final = re.compile(rf"\b(?:({'|'.join(_ROMAN)})(?:e|ème|er)s?|({'|'.join(n for n in _ROMAN if n[1:])}))\b")
-_DIGIT: Final = re.compile(r"\d")
-_SEPARATOR: Final = re.compile(r"[.,'’．]")
 _SCALED: Final = rf"(?: ?[多余餘个個]?([{''.join(_HAN_UNITS)}]+)|[- ]?({'|'.join(_SCALE)})[ns]?\b)"
 _DIGITS: Final = re.compile(
     r"((?:(?<![\w.])\.)?\d+(?:[.,．]\d+|['’]\d{3})*(?:(?:(?<!\d{4}) \d{3}(?!\d))+(?:[.,]\d+)?)?)"  # 3.14.2; 1 500,5; .5
     rf"(?:{_SCALED}|(?= ?(?:[-–~～至到或]|to|or|and|bis|oder|und|à|ou|et) ?\d[\d.,]*{_SCALED}))?",  # 2 to 3 million
     re.IGNORECASE,
 )
-_ENDING: Final = "(?:s?te[nrms]?|e[nrms]?|i?ème|th|n|mal|(?:jähr|köpf|stünd|täg)ig(?:e[nrms]?)?)?s?"
+_ENDING: Final = "(?:s?te[nrms]?|e(?:[nms]|rn?)?|i?ème|th|n|mal|fach|(?:jähr|köpf|stünd|täg|prozent)ig(?:e[nrms]?)?)?s?"
 _BETWEEN: Final = "(?:[- ]|[- ]?(?:and|et)[- ]|und)?"
 
 
-@dataclass(frozen=True)
-class Numbers:
+class Numbers(NamedTuple):
     """The numbers of one text."""
 
-    digits: tuple[frozenset[float], ...] = ()
+    digits: tuple[frozenset[float], ...]
     """Each number in digits with the values that it may have: 1.500 is read in two ways, 3万 and 3 million too."""
-    words: frozenset[float] = frozenset()
-    """Values of number words and Chinese numerals."""
-    hints: frozenset[float] = frozenset()
+    words: Counter[float]
+    """Values of number words and Chinese numerals, and how often each is said."""
+    hints: frozenset[float]
     """Values that other words may stand for: May is 5, twice is 2."""
 
 
@@ -95,7 +94,7 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
         for form, alike in forms if sign.search(text) else ():
             text = form.sub(alike, text)
     digits, scales = list[frozenset[float]](), _SCALE | _WORDS.get(language, _WORDS["en"])["scales"]
-    if _DIGIT.search(text):
+    if re.search(r"\d", text):
         text = _COMPOUND.sub(_in_digits, _SHORT.sub(lambda found: found[0].translate(_TO_HAN), text))
         for number, han, word, next_han, next_word in _DIGITS.findall(text):
             scale = math.prod(_HAN_UNITS[sign] for sign in han or next_han) * scales.get((word or next_word).lower(), 1)
@@ -103,16 +102,20 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
         # The Thai count years from 543 before ours.
         digits = [values | {n - 543 for n in values if language == "th" and 2400 <= n < 2700} for values in digits]
         text = _DIGITS.sub(" ", text)  # the 万 of 3万 is no number of its own
-    words, hints = set[float](), set[float]()
+    words, hints = Counter[float](), set[float]()
     if language in RUN_ON:
         words, hints = _in_chinese(_SUM.sub(lambda found: found[0].translate(_PLAIN), text))
     elif language in _WORDS:
         words, hints = _in_words(text.lower(), _lexicon(language))
     if re.search("[IVX][IVXeè]", text):  # quicker to look for
         hints |= {float(_ROMAN.index(one or other) + 1) for one, other in _CENTURY.findall(text)}
-    if words or hints:
-        hints |= _joined(words, hints, words.union(*digits))
-    return Numbers(tuple(digits), frozenset(words), frozenset(hints))
+    hints |= _joined({*words}, hints, {*words}.union(*digits))
+    return Numbers(tuple(digits), words, frozenset(hints))
+
+
+def loses_minus(text: str, other: str) -> bool:
+    """True where a text has a number below zero and the other one nothing that could say so."""
+    return _MINUS.search(text) is not None and not _MAY_BE_MINUS.search(other)
 
 
 @cache
@@ -130,13 +133,13 @@ def _forms(language: str) -> list[tuple[re.Pattern[str], list[tuple[re.Pattern[s
     return found
 
 
-def _in_chinese(text: str) -> tuple[set[float], set[float]]:
+def _in_chinese(text: str) -> tuple[Counter[float], set[float]]:
     """Values of Chinese numerals, and hints."""
     decimals = [(_numeral(n)[0], part.translate(_TO_DIGITS), unit) for n, part, unit in _POINT.findall(text)]
     # 三点一四, 一米七五, 四点五亿
     hints = {round((n + float(f"0.{part}")) * _HAN_UNITS.get(unit, 1.0), 9) for n, part, unit in decimals}
     found = _NUMERAL.findall(text)
-    words = {value for each in found if each not in _HAN_HINTS for value in _numeral(each)}
+    words = Counter(value for each in found if each not in _HAN_HINTS for value in _numeral(each))
     for minutes, hour in _TO_THE_HOUR.findall(text):  # 差十分六点 is 5:50
         hints |= {60 - _numeral(minutes)[0], _numeral(hour)[0] - 1 or 12.0}
     for run, unit in _BEFORE_UNIT.findall(text):
@@ -148,19 +151,18 @@ def _in_chinese(text: str) -> tuple[set[float], set[float]]:
     return words, hints.union(*(_HAN_HINTS.get(each, ()) for each in found))
 
 
-def _in_words(text: str, lexicon: _Lexicon) -> tuple[set[float], set[float]]:
+def _in_words(text: str, lexicon: _Lexicon) -> tuple[Counter[float], set[float]]:
     """Values of number words in a text in small letters, and hints."""
-    words, hints = set[float](), set[float]()
+    words, hints = Counter[float](), set[float]()
     for found, before, hour in lexicon.pattern.findall(text):
         values = set() if found in lexicon.hints else _spelt(found, lexicon)
-        words |= values
+        words.update(values)
         hints.update(lexicon.hints.get(found, ()))
         if hour in lexicon.hints:  # twenty-first
             hints |= {value + more for value in values if value > 19 for more in lexicon.hints[hour]}
         elif hour:  # twenty to eight is 7:40, and the two of two to three million is 2,000,000
             ends = _spelt(hour, lexicon)
-            if before:
-                hints |= {60 - n for n in values} | {n - 1 for n in ends}
+            hints |= {60 - n for n in values} | {n - 1 for n in ends} if before else set()
             sizes = [size for size in _SCALES if any(1 <= end // size < 1000 for end in ends)]
             hints |= {n * size for n in values for size in sizes}
     return words, hints
@@ -186,7 +188,7 @@ def _in_digits(found: re.Match[str]) -> str:
 
 def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[float]]:
     """The values that a number in digits may have; several numbers where it is a version or a date."""
-    parts = _SEPARATOR.split(number.replace(" ", ""))
+    parts = re.split("[.,'’．]", number.replace(" ", ""))
     sizes = [*map(len, parts)]
     indian = re.fullmatch(r"\d{1,3}(?:,\d\d)+,\d{3}(\.\d+)?", number)  # 12,34,567.89
     is_grouped = (sizes[0] <= 3 and {*sizes[1:]} <= {3}) or (indian is not None and indian[1] is None)
