@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
@@ -13,12 +15,12 @@ from toy_job import CPU, SMALL, ToyModel
 from yiwen.model.config import ModelConfig
 from yiwen.model.transformer import Transformer
 from yiwen.tasks.heads import EncoderModel
+from yiwen.training.adam import Adam
 from yiwen.training.muon import Muon
 from yiwen.training.optimizer import (
     build_optimizers,
     load_optimizer_tensors,
     optimizer_tensors,
-    set_learning_rate,
     update_average,
 )
 from yiwen.training.state import seed_of
@@ -36,9 +38,9 @@ def decayed(model: torch.nn.Module, name: Name) -> set[str]:
     return {
         names[id(parameter)]
         for optimizer in build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.5), CPU)
-        for group in optimizer.param_groups
-        for parameter in group["params"]
-        if {0.0: False, 0.5: True}[group["weight_decay"]]
+        for group in optimizer.groups
+        for parameter in group.parameters
+        if {0.0: False, 0.5: True}[group.weight_decay]
     }
 
 
@@ -59,7 +61,7 @@ def test_adam_of_the_paper_decays_nothing() -> None:
 @pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
 def test_every_parameter_is_in_one_group_of_one_optimizer(name: Name) -> None:
     model = transformer(tied_embeddings="none")
-    groups = [g["params"] for o in build_optimizers(model, replace(SMALL, optimizer=name), CPU) for g in o.param_groups]
+    groups = [g.parameters for o in build_optimizers(model, replace(SMALL, optimizer=name), CPU) for g in o.groups]
     found = sorted(id(parameter) for group in groups for parameter in group)
     assert found == sorted(id(parameter) for parameter in model.parameters())
 
@@ -67,8 +69,8 @@ def test_every_parameter_is_in_one_group_of_one_optimizer(name: Name) -> None:
 def test_muon_takes_the_matrices_and_adamw_the_rest() -> None:
     muon, adamw = build_optimizers(transformer(), replace(SMALL, optimizer="muon"), CPU)
     assert isinstance(muon, Muon)
-    assert isinstance(adamw, torch.optim.AdamW)
-    assert all(parameter.dim() == 2 for parameter in muon.param_groups[0]["params"])
+    assert isinstance(adamw, Adam)
+    assert all(parameter.dim() == 2 for parameter in muon.groups[0].parameters)
 
 
 def test_the_matrices_are_dealt_out_among_the_shards() -> None:
@@ -76,10 +78,10 @@ def test_the_matrices_are_dealt_out_among_the_shards() -> None:
     *muons, adamw = build_optimizers(model, replace(SMALL, optimizer="muon"), replace(CPU, shards=3))
     (whole, _) = build_optimizers(model, replace(SMALL, optimizer="muon"), CPU)
     assert [type(optimizer) for optimizer in muons] == [Muon] * 3
-    assert isinstance(adamw, torch.optim.AdamW)
-    dealt = [parameter for muon in muons for parameter in muon.param_groups[0]["params"]]
-    assert {id(parameter) for parameter in dealt} == {id(p) for p in whole.param_groups[0]["params"]}
-    sizes = [len(muon.param_groups[0]["params"]) for muon in muons]
+    assert isinstance(adamw, Adam)
+    dealt = [parameter for muon in muons for parameter in muon.groups[0].parameters]
+    assert {id(parameter) for parameter in dealt} == {id(p) for p in whole.groups[0].parameters}
+    sizes = [len(muon.groups[0].parameters) for muon in muons]
     assert max(sizes) - min(sizes) <= 1
     *each_alone, _ = build_optimizers(model, replace(SMALL, optimizer="muon"), replace(CPU, shards=97))
     assert len(each_alone) == len(dealt)
@@ -90,9 +92,8 @@ def test_one_step_of_adam_by_hand() -> None:
     model = torch.nn.Linear(2, 1, bias=False)
     before = model.weight.detach().clone()
     (optimizer,) = build_optimizers(model, replace(SMALL, optimizer="adam"), CPU)
-    set_learning_rate([optimizer], 0.25)
     model.weight.grad = torch.tensor([[3.0, -0.001]])
-    optimizer.step()
+    optimizer.step(0.25)
     assert torch.allclose(model.weight.detach() - before, torch.tensor([[-0.25, 0.25]]), atol=1e-5)
 
 
@@ -103,11 +104,10 @@ def test_a_parameter_of_a_lower_rate_moves_by_so_much_less(name: Name) -> None:
         model = ToyModel()
         before = {key: value.clone() for key, value in model.state_dict().items()}
         optimizers = build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.0), CPU, rate_of=rate_of)
-        set_learning_rate(optimizers, 0.25)
         for parameter in model.parameters():
             parameter.grad = torch.ones_like(parameter).cumsum(0)
         for optimizer in optimizers:
-            optimizer.step()
+            optimizer.step(0.25)
         return {key: value - before[key] for key, value in model.state_dict().items()}
 
     rates = {"embedding.weight": 0.5, "inner.weight": 0.125, "inner.bias": 0.0}
@@ -127,7 +127,7 @@ def test_the_state_comes_back_and_goes_on_alike(name: Name) -> None:
         for parameter in model.parameters():
             parameter.grad = torch.full_like(parameter, scale).cumsum(0)
         for optimizer in its:
-            optimizer.step()
+            optimizer.step(1e-3)
 
     for scale in (0.5, -0.3, 0.2):
         step(first, optimizers, scale)
@@ -168,16 +168,59 @@ def test_an_output_matrix_of_its_own_is_no_layer() -> None:
     classifier = EncoderModel(model.config, vocab_size=11, n_labels=5)
     for each, output in ((model, model.output_proj), (classifier, classifier.head)):
         *muons, adamw = build_optimizers(each, replace(SMALL, optimizer="muon"), CPU)
-        where = [id(p) for optimizer in muons for group in optimizer.param_groups for p in group["params"]]
+        where = [id(p) for optimizer in muons for group in optimizer.groups for p in group.parameters]
         assert id(output.weight) not in where
-        assert any(p is output.weight for group in adamw.param_groups for p in group["params"])
+        assert any(p is output.weight for group in adamw.groups for p in group.parameters)
 
 
 @pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
-def test_settings_of_adam_are_those_of_the_config(name: Name) -> None:
-    config = replace(SMALL, optimizer=name, beta1=0.7, beta2=0.9, epsilon=1e-3)
-    *_, adam = build_optimizers(transformer(), config, CPU)
-    assert {(group["betas"], group["eps"]) for group in adam.param_groups} == {((0.7, 0.9), 1e-3)}
+def test_adam_moves_as_torch_does_to_the_bit(name: Name) -> None:
+    config = replace(SMALL, optimizer=name, beta1=0.7, beta2=0.9, epsilon=1e-3, weight_decay=0.3)
+    *_, adam = build_optimizers(transformer(), config, CPU, rate_of=lambda name: 0.5 if "bias" in name else 1.0)
+    assert isinstance(adam, Adam)
+    theirs: list[dict[str, Any]] = [
+        {
+            "params": [torch.nn.Parameter(p.detach().clone()) for p in group.parameters],
+            "weight_decay": group.weight_decay,
+        }
+        for group in adam.groups
+    ]
+    by_torch = torch.optim.Adam if name == "adam" else torch.optim.AdamW
+    reference = by_torch(theirs, lr=1.0, betas=(0.7, 0.9), eps=1e-3, fused=True)
+    pairs = [
+        pair for ours, other in zip(adam.groups, theirs, strict=True)
+        for pair in zip(ours.parameters, other["params"], strict=True)
+    ]  # fmt: skip
+    for step in range(1, 6):
+        for mine, other in pairs[step % 2 :]:  # now and then the first one has no gradient
+            mine.grad = torch.randn(mine.shape, generator=torch.Generator().manual_seed(step))
+            other.grad = mine.grad.clone()
+        for ours, group in zip(adam.groups, reference.param_groups, strict=True):
+            group["lr"] = 0.01 * step * ours.scale
+        adam.step(0.01 * step)
+        reference.step()
+        pairs[0][0].grad = pairs[0][1].grad = None
+    for mine, other in pairs:
+        assert torch.equal(mine, other)
+        assert adam.state[mine].keys() == reference.state[other].keys()  # what a checkpoint holds
+        assert all(torch.equal(adam.state[mine][key], reference.state[other][key]) for key in adam.state[mine])
+
+
+def test_no_update_imports_the_compiler_of_torch() -> None:
+    program = (
+        "import sys, torch\n"
+        "from yiwen.hardware import Hardware\n"
+        "from yiwen.training.config import TrainingConfig\n"
+        "from yiwen.training.optimizer import build_optimizers\n"
+        "hardware = Hardware(device='cpu', precision='float32', threads=1, attention='plain', keeps_memory=False)\n"
+        "model = torch.nn.Linear(2, 3)\n"
+        "model(torch.ones(5, 2)).sum().backward()\n"
+        "for optimizer in build_optimizers(model, TrainingConfig(optimizer='muon'), hardware):\n"
+        "    optimizer.step(0.25)\n"
+        "print('torch._dynamo' in sys.modules)\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout == "False\n"  # it takes as long to import as all the rest of torch
 
 
 @pytest.mark.parametrize(("is_bf16", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])

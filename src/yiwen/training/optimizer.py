@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from yiwen.errors import CheckpointError
 from yiwen.hardware import Hardware
+from yiwen.training.adam import Adam, Group
 from yiwen.training.config import TrainingConfig
 from yiwen.training.muon import Muon
 
-Optimizers = Sequence[torch.optim.Optimizer]
+Optimizers = Sequence[Adam | Muon]
 
 
 def build_optimizers(
@@ -36,34 +37,25 @@ def build_optimizers(
     matrices = {name: p for name, p in named.items() if p.dim() == 2 and not any(part in name for part in is_apart)}
     rest = {name: p for name, p in named.items() if name not in matrices}
 
-    def groups(parameters: Mapping[str, nn.Parameter], **settings: Any) -> list[dict[str, Any]]:
+    def groups(parameters: Mapping[str, nn.Parameter], weight_decay: float = 0.0) -> list[Group]:
         """Those of one learning rate together."""
         alike: dict[float, list[nn.Parameter]] = {}
         for name, parameter in parameters.items():
             alike.setdefault(rate_of(name), []).append(parameter)
-        return [{"params": found, "scale": scale, **settings} for scale, found in alike.items()]
+        return [Group(parameters=found, scale=scale, weight_decay=weight_decay) for scale, found in alike.items()]
 
-    rate, decay = config.learning_rate, config.weight_decay
-    adam: Any = {"lr": rate, "betas": (config.beta1, config.beta2), "eps": config.epsilon, "fused": True}
+    adam = partial(Adam, beta1=config.beta1, beta2=config.beta2, epsilon=config.epsilon)
     match config.optimizer:
         case "adam":
-            return [torch.optim.Adam(groups(named), **adam)]
+            return [adam(groups(named))]
         case "adamw":
-            return [torch.optim.AdamW(groups(matrices, weight_decay=decay) + groups(rest, weight_decay=0.0), **adam)]
+            return [adam(groups(matrices, config.weight_decay) + groups(rest))]
         case "muon":
             dtype = torch.bfloat16 if hardware.is_bf16 else torch.float32
             # Dealt out in turn: each gets as many of every shape.
             alike = sorted(matrices.items(), key=lambda each: each[1].shape)
             dealt = [dict(alike[number :: hardware.shards]) for number in range(min(hardware.shards, len(alike)))]
-            muons = [Muon(groups(part), lr=rate, weight_decay=decay, dtype=dtype) for part in dealt]
-            return [*muons, torch.optim.AdamW(groups(rest, weight_decay=0.0), **adam)]
-
-
-def set_learning_rate(optimizers: Optimizers, rate: float) -> None:
-    """Give every group its learning rate of the coming update."""
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group["lr"] = rate * group["scale"]
+            return [*(Muon(groups(part, config.weight_decay), dtype=dtype) for part in dealt), adam(groups(rest))]
 
 
 def optimizer_tensors(model: nn.Module, optimizers: Optimizers) -> dict[str, Tensor]:
@@ -80,7 +72,7 @@ def load_optimizer_tensors(model: nn.Module, optimizers: Optimizers, tensors: di
         CheckpointError: If a name belongs to no parameter of the model.
     """
     parameters = dict(model.named_parameters())
-    owner = {p: o for o in optimizers for group in o.param_groups for p in group["params"]}
+    owner = {p: o for o in optimizers for group in o.groups for p in group.parameters}
     for name, value in tensors.items():
         parameter_name, _, key = name.rpartition("/")
         if parameter_name not in parameters:
