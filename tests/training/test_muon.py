@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from yiwen.training.adam import Group
 from yiwen.training.muon import Muon, orthogonal
 
 SHAPES = ((3, 7), (7, 3), (5, 5), (3, 7))
@@ -26,12 +25,12 @@ def give_gradients(matrices: list[nn.Parameter], seed: int) -> None:
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.bfloat16, 1e-2), (torch.float32, 3e-2)])
 def test_steps_are_those_of_torch_but_for_rounding(dtype: torch.dtype, tolerance: float) -> None:
     ours, theirs = parameters(), parameters()
-    muon = Muon([Group(parameters=ours, weight_decay=0.3)], dtype=dtype)
+    muon = Muon(ours, lr=0.1, weight_decay=0.3, dtype=dtype)
     reference = torch.optim.Muon(theirs, lr=0.1, momentum=0.95, weight_decay=0.3, adjust_lr_fn="match_rms_adamw")
     for seed in range(5):
         give_gradients(ours, seed)
         give_gradients(theirs, seed)
-        muon.step(0.1)
+        muon.step()
         reference.step()
     start = parameters()
     for mine, other, first in zip(ours, theirs, start, strict=True):
@@ -68,7 +67,7 @@ def test_a_matrix_without_gradient_stays() -> None:
     give_gradients(matrices, 1)
     matrices[1].grad = None
     before = [matrix.detach().clone() for matrix in matrices]
-    Muon([Group(parameters=matrices)], dtype=torch.float32).step(0.1)
+    Muon(matrices, lr=0.1).step()
     moved = [not torch.equal(now, then) for now, then in zip(matrices, before, strict=True)]
     assert moved == [True, False, True, True]
 
@@ -77,13 +76,13 @@ def test_a_gradient_of_zero_moves_nothing() -> None:
     (matrix,) = parameters()[:1]
     before = matrix.detach().clone()
     matrix.grad = torch.zeros_like(matrix)
-    Muon([Group(parameters=[matrix])], dtype=torch.float32).step(0.1)
+    Muon([matrix], lr=0.1).step()
     assert torch.equal(matrix, before)
 
 
 def test_a_group_without_any_gradient_stays_as_it_is() -> None:
     matrices = parameters()
-    groups = [Group(parameters=part, weight_decay=0.3) for part in (matrices[:2], matrices[2:])]
+    muon = Muon([{"params": matrices[:2]}, {"params": matrices[2:]}], lr=0.1, weight_decay=0.3)
     give_gradients(matrices[2:], 1)
-    Muon(groups, dtype=torch.float32).step(0.1)
+    muon.step()
     assert [torch.equal(*both) for both in zip(matrices, parameters(), strict=True)] == [True, True, False, False]

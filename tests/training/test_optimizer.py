@@ -15,12 +15,13 @@ from toy_job import CPU, SMALL, ToyModel
 from yiwen.model.config import ModelConfig
 from yiwen.model.transformer import Transformer
 from yiwen.tasks.heads import EncoderModel
-from yiwen.training.adam import Adam
 from yiwen.training.muon import Muon
 from yiwen.training.optimizer import (
+    Adam,
     build_optimizers,
     load_optimizer_tensors,
     optimizer_tensors,
+    set_learning_rate,
     update_average,
 )
 from yiwen.training.state import seed_of
@@ -38,9 +39,9 @@ def decayed(model: torch.nn.Module, name: Name) -> set[str]:
     return {
         names[id(parameter)]
         for optimizer in build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.5), CPU)
-        for group in optimizer.groups
-        for parameter in group.parameters
-        if {0.0: False, 0.5: True}[group.weight_decay]
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+        if {0.0: False, 0.5: True}[group["weight_decay"]]
     }
 
 
@@ -61,7 +62,7 @@ def test_adam_of_the_paper_decays_nothing() -> None:
 @pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
 def test_every_parameter_is_in_one_group_of_one_optimizer(name: Name) -> None:
     model = transformer(tied_embeddings="none")
-    groups = [g.parameters for o in build_optimizers(model, replace(SMALL, optimizer=name), CPU) for g in o.groups]
+    groups = [g["params"] for o in build_optimizers(model, replace(SMALL, optimizer=name), CPU) for g in o.param_groups]
     found = sorted(id(parameter) for group in groups for parameter in group)
     assert found == sorted(id(parameter) for parameter in model.parameters())
 
@@ -70,7 +71,7 @@ def test_muon_takes_the_matrices_and_adamw_the_rest() -> None:
     muon, adamw = build_optimizers(transformer(), replace(SMALL, optimizer="muon"), CPU)
     assert isinstance(muon, Muon)
     assert isinstance(adamw, Adam)
-    assert all(parameter.dim() == 2 for parameter in muon.groups[0].parameters)
+    assert all(parameter.dim() == 2 for parameter in muon.param_groups[0]["params"])
 
 
 def test_the_matrices_are_dealt_out_among_the_shards() -> None:
@@ -79,9 +80,9 @@ def test_the_matrices_are_dealt_out_among_the_shards() -> None:
     (whole, _) = build_optimizers(model, replace(SMALL, optimizer="muon"), CPU)
     assert [type(optimizer) for optimizer in muons] == [Muon] * 3
     assert isinstance(adamw, Adam)
-    dealt = [parameter for muon in muons for parameter in muon.groups[0].parameters]
-    assert {id(parameter) for parameter in dealt} == {id(p) for p in whole.groups[0].parameters}
-    sizes = [len(muon.groups[0].parameters) for muon in muons]
+    dealt = [parameter for muon in muons for parameter in muon.param_groups[0]["params"]]
+    assert {id(parameter) for parameter in dealt} == {id(p) for p in whole.param_groups[0]["params"]}
+    sizes = [len(muon.param_groups[0]["params"]) for muon in muons]
     assert max(sizes) - min(sizes) <= 1
     *each_alone, _ = build_optimizers(model, replace(SMALL, optimizer="muon"), replace(CPU, shards=97))
     assert len(each_alone) == len(dealt)
@@ -92,8 +93,9 @@ def test_one_step_of_adam_by_hand() -> None:
     model = torch.nn.Linear(2, 1, bias=False)
     before = model.weight.detach().clone()
     (optimizer,) = build_optimizers(model, replace(SMALL, optimizer="adam"), CPU)
+    set_learning_rate([optimizer], 0.25)
     model.weight.grad = torch.tensor([[3.0, -0.001]])
-    optimizer.step(0.25)
+    optimizer.step()
     assert torch.allclose(model.weight.detach() - before, torch.tensor([[-0.25, 0.25]]), atol=1e-5)
 
 
@@ -104,10 +106,11 @@ def test_a_parameter_of_a_lower_rate_moves_by_so_much_less(name: Name) -> None:
         model = ToyModel()
         before = {key: value.clone() for key, value in model.state_dict().items()}
         optimizers = build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.0), CPU, rate_of=rate_of)
+        set_learning_rate(optimizers, 0.25)
         for parameter in model.parameters():
             parameter.grad = torch.ones_like(parameter).cumsum(0)
         for optimizer in optimizers:
-            optimizer.step(0.25)
+            optimizer.step()
         return {key: value - before[key] for key, value in model.state_dict().items()}
 
     rates = {"embedding.weight": 0.5, "inner.weight": 0.125, "inner.bias": 0.0}
@@ -127,7 +130,7 @@ def test_the_state_comes_back_and_goes_on_alike(name: Name) -> None:
         for parameter in model.parameters():
             parameter.grad = torch.full_like(parameter, scale).cumsum(0)
         for optimizer in its:
-            optimizer.step(1e-3)
+            optimizer.step()
 
     for scale in (0.5, -0.3, 0.2):
         step(first, optimizers, scale)
@@ -168,45 +171,51 @@ def test_an_output_matrix_of_its_own_is_no_layer() -> None:
     classifier = EncoderModel(model.config, vocab_size=11, n_labels=5)
     for each, output in ((model, model.output_proj), (classifier, classifier.head)):
         *muons, adamw = build_optimizers(each, replace(SMALL, optimizer="muon"), CPU)
-        where = [id(p) for optimizer in muons for group in optimizer.groups for p in group.parameters]
+        where = [id(p) for optimizer in muons for group in optimizer.param_groups for p in group["params"]]
         assert id(output.weight) not in where
-        assert any(p is output.weight for group in adamw.groups for p in group.parameters)
+        assert any(p is output.weight for group in adamw.param_groups for p in group["params"])
 
 
 @pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
-def test_adam_moves_as_torch_does_to_the_bit(name: Name) -> None:
-    config = replace(SMALL, optimizer=name, beta1=0.7, beta2=0.9, epsilon=1e-3, weight_decay=0.3)
-    *_, adam = build_optimizers(transformer(), config, CPU, rate_of=lambda name: 0.5 if "bias" in name else 1.0)
-    assert isinstance(adam, Adam)
-    theirs: list[dict[str, Any]] = [
+def test_settings_of_adam_are_those_of_the_config(name: Name) -> None:
+    config = replace(SMALL, optimizer=name, beta1=0.7, beta2=0.9, epsilon=1e-3)
+    *_, adam = build_optimizers(transformer(), config, CPU)
+    assert {(group["betas"], group["eps"]) for group in adam.param_groups} == {((0.7, 0.9), 1e-3)}
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
+def test_adam_moves_as_that_of_torch_to_the_bit(name: Name) -> None:
+    *_, adam = build_optimizers(transformer(), replace(SMALL, optimizer=name, weight_decay=0.3), CPU)
+    kinds = [
         {
-            "params": [torch.nn.Parameter(p.detach().clone()) for p in group.parameters],
-            "weight_decay": group.weight_decay,
+            "params": [torch.nn.Parameter(p.detach().clone()) for p in group["params"]],
+            "weight_decay": group["weight_decay"],
         }
-        for group in adam.groups
+        for group in adam.param_groups
     ]
     by_torch = torch.optim.Adam if name == "adam" else torch.optim.AdamW
-    reference = by_torch(theirs, lr=1.0, betas=(0.7, 0.9), eps=1e-3, fused=True)
+    theirs = by_torch(kinds, lr=0.01, betas=(SMALL.beta1, SMALL.beta2), eps=SMALL.epsilon, fused=True)
     pairs = [
-        pair for ours, other in zip(adam.groups, theirs, strict=True)
-        for pair in zip(ours.parameters, other["params"], strict=True)
-    ]  # fmt: skip
-    for step in range(1, 6):
+        pair
+        for ours, other in zip(adam.param_groups, theirs.param_groups, strict=True)
+        for pair in zip(ours["params"], other["params"], strict=True)
+    ]
+    set_learning_rate([adam], 0.01)
+    for step in range(5):
         for mine, other in pairs[step % 2 :]:  # now and then the first one has no gradient
             mine.grad = torch.randn(mine.shape, generator=torch.Generator().manual_seed(step))
             other.grad = mine.grad.clone()
-        for ours, group in zip(adam.groups, reference.param_groups, strict=True):
-            group["lr"] = 0.01 * step * ours.scale
-        adam.step(0.01 * step)
-        reference.step()
+        adam.step()
+        theirs.step()
         pairs[0][0].grad = pairs[0][1].grad = None
     for mine, other in pairs:
         assert torch.equal(mine, other)
-        assert adam.state[mine].keys() == reference.state[other].keys()  # what a checkpoint holds
-        assert all(torch.equal(adam.state[mine][key], reference.state[other][key]) for key in adam.state[mine])
+        assert adam.state[mine].keys() == theirs.state[other].keys()  # what a checkpoint holds
+        assert all(torch.equal(adam.state[mine][key], theirs.state[other][key]) for key in adam.state[mine])
 
 
-def test_no_update_imports_the_compiler_of_torch() -> None:
+@pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
+def test_no_update_imports_the_compiler_of_torch(name: Name) -> None:
     program = (
         "import sys, torch\n"
         "from yiwen.hardware import Hardware\n"
@@ -215,8 +224,8 @@ def test_no_update_imports_the_compiler_of_torch() -> None:
         "hardware = Hardware(device='cpu', precision='float32', threads=1, attention='plain', keeps_memory=False)\n"
         "model = torch.nn.Linear(2, 3)\n"
         "model(torch.ones(5, 2)).sum().backward()\n"
-        "for optimizer in build_optimizers(model, TrainingConfig(optimizer='muon'), hardware):\n"
-        "    optimizer.step(0.25)\n"
+        f"for optimizer in build_optimizers(model, TrainingConfig(optimizer={name!r}), hardware):\n"
+        "    optimizer.step()\n"
         "print('torch._dynamo' in sys.modules)\n"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -27,7 +27,7 @@ from yiwen.training.config import TrainingConfig
 from yiwen.training.job import Job, Snapshot
 from yiwen.training.log import TrainingLog
 from yiwen.training.memory import fit_in_memory, note_plan, read_plans
-from yiwen.training.optimizer import build_optimizers, update_average
+from yiwen.training.optimizer import build_optimizers, set_learning_rate, update_average
 from yiwen.training.publish import publish, remove_others, restore_best
 from yiwen.training.schedule import learning_rate
 from yiwen.training.state import Progress
@@ -126,8 +126,9 @@ class Trainer:
         step = self.progress.step + 1
         rate = learning_rate(step, self.config, d_model=self.job.model_config.d_model)
         if gradients.is_finite:
+            set_learning_rate(self.optimizers, rate)
             clip = self.config.clip_norm
-            apply_gradients(self.model, self.optimizers, rate=rate, norm=gradients.norm, clip_norm=clip, pool=self.pool)
+            apply_gradients(self.model, self.optimizers, norm=gradients.norm, clip_norm=clip, pool=self.pool)
             if self.average is not None:
                 update_average(self.average, self.model, step=step, decay=self.config.ema_decay)
             self.progress.n_skipped_in_row = 0

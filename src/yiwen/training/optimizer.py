@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from yiwen.errors import CheckpointError
 from yiwen.hardware import Hardware
-from yiwen.training.adam import Adam, Group
 from yiwen.training.config import TrainingConfig
-from yiwen.training.muon import Muon
+from yiwen.training.muon import ADD_GROUP, Muon
 
-Optimizers = Sequence[Adam | Muon]
+Optimizers = Sequence[torch.optim.Optimizer]
+
+
+class Adam(torch.optim.AdamW):
+    """PyTorch's own, which no longer imports its compiler; without weight decay it is the paper's to the bit."""
+
+    add_param_group = ADD_GROUP
+    step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
 
 
 def build_optimizers(
@@ -37,25 +44,34 @@ def build_optimizers(
     matrices = {name: p for name, p in named.items() if p.dim() == 2 and not any(part in name for part in is_apart)}
     rest = {name: p for name, p in named.items() if name not in matrices}
 
-    def groups(parameters: Mapping[str, nn.Parameter], weight_decay: float = 0.0) -> list[Group]:
+    def groups(parameters: Mapping[str, nn.Parameter], **settings: Any) -> list[dict[str, Any]]:
         """Those of one learning rate together."""
         alike: dict[float, list[nn.Parameter]] = {}
         for name, parameter in parameters.items():
             alike.setdefault(rate_of(name), []).append(parameter)
-        return [Group(parameters=found, scale=scale, weight_decay=weight_decay) for scale, found in alike.items()]
+        return [{"params": found, "scale": scale, **settings} for scale, found in alike.items()]
 
-    adam = partial(Adam, beta1=config.beta1, beta2=config.beta2, epsilon=config.epsilon)
+    rate, decay = config.learning_rate, config.weight_decay
+    adam: Any = {"lr": rate, "betas": (config.beta1, config.beta2), "eps": config.epsilon, "fused": True}
     match config.optimizer:
         case "adam":
-            return [adam(groups(named))]
+            return [Adam(groups(named, weight_decay=0.0), **adam)]
         case "adamw":
-            return [adam(groups(matrices, config.weight_decay) + groups(rest))]
+            return [Adam(groups(matrices, weight_decay=decay) + groups(rest, weight_decay=0.0), **adam)]
         case "muon":
             dtype = torch.bfloat16 if hardware.is_bf16 else torch.float32
             # Dealt out in turn: each gets as many of every shape.
             alike = sorted(matrices.items(), key=lambda each: each[1].shape)
             dealt = [dict(alike[number :: hardware.shards]) for number in range(min(hardware.shards, len(alike)))]
-            return [*(Muon(groups(part, config.weight_decay), dtype=dtype) for part in dealt), adam(groups(rest))]
+            muons = [Muon(groups(part), lr=rate, weight_decay=decay, dtype=dtype) for part in dealt]
+            return [*muons, Adam(groups(rest, weight_decay=0.0), **adam)]
+
+
+def set_learning_rate(optimizers: Optimizers, rate: float) -> None:
+    """Give every group its learning rate of the coming update."""
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["lr"] = rate * group["scale"]
 
 
 def optimizer_tensors(model: nn.Module, optimizers: Optimizers) -> dict[str, Tensor]:
@@ -72,7 +88,7 @@ def load_optimizer_tensors(model: nn.Module, optimizers: Optimizers, tensors: di
         CheckpointError: If a name belongs to no parameter of the model.
     """
     parameters = dict(model.named_parameters())
-    owner = {p: o for o in optimizers for group in o.groups for p in group.parameters}
+    owner = {p: o for o in optimizers for group in o.param_groups for p in group["params"]}
     for name, value in tensors.items():
         parameter_name, _, key = name.rpartition("/")
         if parameter_name not in parameters:

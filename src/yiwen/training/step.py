@@ -164,7 +164,7 @@ def _sharded(
 
 @torch.no_grad()
 def apply_gradients(
-    model: nn.Module, optimizers: Optimizers, *, rate: float, norm: float, clip_norm: float, pool: ShardPool
+    model: nn.Module, optimizers: Optimizers, *, norm: float, clip_norm: float, pool: ShardPool
 ) -> None:
     """Clip to clip_norm (0: not at all) and let the optimizers step, side by side in the threads of the pool."""
     if 0 < clip_norm < norm:
@@ -173,6 +173,6 @@ def apply_gradients(
 
     def step(number: int) -> None:
         for optimizer in optimizers[number :: pool.n_shards]:
-            optimizer.step(rate)
+            optimizer.step()
 
     pool.run(step)
