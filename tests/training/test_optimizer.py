@@ -21,10 +21,10 @@ from yiwen.training.optimizer import (
     build_optimizers,
     load_optimizer_tensors,
     optimizer_tensors,
-    set_learning_rate,
     update_average,
 )
 from yiwen.training.state import seed_of
+from yiwen.training.step import ShardPool, apply_gradients
 
 Name = Literal["adam", "adamw", "muon"]
 
@@ -93,9 +93,8 @@ def test_one_step_of_adam_by_hand() -> None:
     model = torch.nn.Linear(2, 1, bias=False)
     before = model.weight.detach().clone()
     (optimizer,) = build_optimizers(model, replace(SMALL, optimizer="adam"), CPU)
-    set_learning_rate([optimizer], 0.25)
     model.weight.grad = torch.tensor([[3.0, -0.001]])
-    optimizer.step()
+    apply_gradients(model, [optimizer], rate=0.25, norm=3.0, clip_norm=0.0, pool=ShardPool(CPU))
     assert torch.allclose(model.weight.detach() - before, torch.tensor([[-0.25, 0.25]]), atol=1e-5)
 
 
@@ -106,11 +105,9 @@ def test_a_parameter_of_a_lower_rate_moves_by_so_much_less(name: Name) -> None:
         model = ToyModel()
         before = {key: value.clone() for key, value in model.state_dict().items()}
         optimizers = build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.0), CPU, rate_of=rate_of)
-        set_learning_rate(optimizers, 0.25)
         for parameter in model.parameters():
             parameter.grad = torch.ones_like(parameter).cumsum(0)
-        for optimizer in optimizers:
-            optimizer.step()
+        apply_gradients(model, optimizers, rate=0.25, norm=1.0, clip_norm=0.0, pool=ShardPool(CPU))
         return {key: value - before[key] for key, value in model.state_dict().items()}
 
     rates = {"embedding.weight": 0.5, "inner.weight": 0.125, "inner.bias": 0.0}
@@ -194,13 +191,12 @@ def test_adam_moves_as_that_of_torch_to_the_bit(name: Name) -> None:
         for group in adam.param_groups
     ]
     by_torch = torch.optim.Adam if name == "adam" else torch.optim.AdamW
-    theirs = by_torch(kinds, lr=0.01, betas=(SMALL.beta1, SMALL.beta2), eps=SMALL.epsilon, fused=True)
+    theirs = by_torch(kinds, lr=SMALL.learning_rate, betas=(SMALL.beta1, SMALL.beta2), eps=SMALL.epsilon, fused=True)
     pairs = [
         pair
         for ours, other in zip(adam.param_groups, theirs.param_groups, strict=True)
         for pair in zip(ours["params"], other["params"], strict=True)
     ]
-    set_learning_rate([adam], 0.01)
     for step in range(5):
         for mine, other in pairs[step % 2 :]:  # now and then the first one has no gradient
             mine.grad = torch.randn(mine.shape, generator=torch.Generator().manual_seed(step))

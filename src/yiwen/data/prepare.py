@@ -100,8 +100,7 @@ def prepare(
         if not reused:
             _remove_leftovers(folder.parent)
             with new_folder(folder) as temporary:
-                n_workers = workers or _n_workers(data, base)
-                job = job_of(folder=temporary, n_workers=n_workers, stop=stop, tick=tick)
+                job = job_of(folder=temporary, n_workers=workers or _n_workers(data, base), stop=stop, tick=tick)
                 write_text(temporary / REPORT, pipeline.run(job, fingerprint).to_json() + "\n")
                 if hashed() != fingerprint:
                     raise DataError("a text was changed while it was read; run the same command again")

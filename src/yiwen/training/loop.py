@@ -27,7 +27,7 @@ from yiwen.training.config import TrainingConfig
 from yiwen.training.job import Job, Snapshot
 from yiwen.training.log import TrainingLog
 from yiwen.training.memory import fit_in_memory, note_plan, read_plans
-from yiwen.training.optimizer import build_optimizers, set_learning_rate, update_average
+from yiwen.training.optimizer import build_optimizers, update_average
 from yiwen.training.publish import publish, remove_others, restore_best
 from yiwen.training.schedule import learning_rate
 from yiwen.training.state import Progress
@@ -126,9 +126,8 @@ class Trainer:
         step = self.progress.step + 1
         rate = learning_rate(step, self.config, d_model=self.job.model_config.d_model)
         if gradients.is_finite:
-            set_learning_rate(self.optimizers, rate)
-            clip = self.config.clip_norm
-            apply_gradients(self.model, self.optimizers, norm=gradients.norm, clip_norm=clip, pool=self.pool)
+            norm, clip = gradients.norm, self.config.clip_norm
+            apply_gradients(self.model, self.optimizers, rate=rate, norm=norm, clip_norm=clip, pool=self.pool)
             if self.average is not None:
                 update_average(self.average, self.model, step=step, decay=self.config.ema_decay)
             self.progress.n_skipped_in_row = 0
@@ -147,9 +146,8 @@ class Trainer:
         """The rows of the coming update; opens the next epoch where this one is done."""
         while True:
             if not self.updates:
-                self.updates = self.epoch_updates(
-                    epoch=self.progress.epoch, batch_tokens=self.config.micro_batch_tokens
-                )
+                batch_tokens = self.config.micro_batch_tokens
+                self.updates = self.epoch_updates(epoch=self.progress.epoch, batch_tokens=batch_tokens)
             if self.progress.update < len(self.updates):
                 return self.updates[self.progress.update]
             self.updates = []
@@ -228,9 +226,8 @@ class Trainer:
     def _publish(self, link: str, snapshot: Snapshot) -> None:
         """Write a bundle and point `best` or `final` at it."""
         if not all(bool(torch.isfinite(weight).all()) for weight in snapshot.weights.values()):
-            raise TrainingError(
-                f"weights at step {snapshot.step} are not finite; lower training.learning_rate, {NEW_RUN}"
-            )
+            remedy = f"lower training.learning_rate, {NEW_RUN}"
+            raise TrainingError(f"weights at step {snapshot.step} are not finite; {remedy}")
         publish(self.run, link, step=snapshot.step, write=lambda path: self.job.save_bundle(path, snapshot))
 
     def _is_due(self, every: int) -> bool:

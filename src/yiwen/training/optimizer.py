@@ -67,13 +67,6 @@ def build_optimizers(
             return [*muons, Adam(groups(rest, weight_decay=0.0), **adam)]
 
 
-def set_learning_rate(optimizers: Optimizers, rate: float) -> None:
-    """Give every group its learning rate of the coming update."""
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group["lr"] = rate * group["scale"]
-
-
 def optimizer_tensors(model: nn.Module, optimizers: Optimizers) -> dict[str, Tensor]:
     """The whole state as named tensors: `PARAMETER/KEY` -> value. Settings are not in it: the config has them."""
     names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
