@@ -22,7 +22,7 @@ from yiwen.errors import Stopped, TrainingError
 from yiwen.hardware import Hardware, release_memory
 from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.training.average import average_weights, with_weights
-from yiwen.training.checkpoint import last_scheduled, load_checkpoint, remove_old, save_checkpoint
+from yiwen.training.checkpoint import Trained, last_scheduled, load_checkpoint, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
 from yiwen.training.job import Job, Snapshot
 from yiwen.training.log import TrainingLog
@@ -63,12 +63,11 @@ class Trainer:
         self.model = job.model.train()
         self.average = copy.deepcopy(job.model).eval() if config.ema_decay > 0 else None
         self.optimizers = build_optimizers(self.model, config, hardware, rate_of=job.rate_of)
+        self.trained = Trained(self.model, self.average, self.optimizers)
         self.progress = Progress()
         data = job.lengths.fingerprint
         if resume_from is not None:
-            self.progress = load_checkpoint(
-                resume_from, model=self.model, average=self.average, optimizers=self.optimizers, data=data
-            )
+            self.progress = load_checkpoint(resume_from, self.trained, data=data)
         self.progress.data = data
         self.epoch_updates = partial(epoch_updates, job.lengths, seed=config.seed, update_tokens=config.update_tokens)
         self.updates: list[Update] = []
@@ -250,9 +249,7 @@ class Trainer:
         self.progress.is_scheduled = self._is_due(self.config.checkpoint_every)
         try:
             self.progress.metrics_bytes = self.log.checkpoint(self.progress.step)
-            save_checkpoint(
-                folder, model=self.model, average=self.average, optimizers=self.optimizers, progress=self.progress
-            )
+            save_checkpoint(folder, self.trained, progress=self.progress)
         except OSError as error:
             is_needed = self.saved_step < 0 or (self.config.average_last > 0 and not self.stop)
             if is_needed or error.errno not in (errno.ENOSPC, errno.EDQUOT):
