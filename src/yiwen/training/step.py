@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
@@ -25,8 +24,7 @@ LossOf = Callable[[Batch], Tensor]
 """batch -> summed loss, (): a task's loss of the model that is trained, in the number type that was chosen."""
 
 
-@dataclass(frozen=True)
-class Gradients:
+class Gradients(NamedTuple):
     """What one update's forward and backward passes gave; the gradients themselves are in the model."""
 
     loss_sum: float
