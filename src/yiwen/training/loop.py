@@ -10,7 +10,7 @@ import copy
 import errno
 import time
 from collections.abc import Mapping
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -69,8 +69,8 @@ class Trainer:
         if resume_from is not None:
             self.progress = load_checkpoint(resume_from, self.trained, data=data)
         self.progress.data = data
-        self.epoch_updates = partial(epoch_updates, job.lengths, seed=config.seed, update_tokens=config.update_tokens)
-        self.updates: list[Update] = []
+        updates_of = partial(epoch_updates, job.lengths, seed=config.seed, update_tokens=config.update_tokens)
+        self.updates_of = lru_cache(maxsize=1)(partial(updates_of, batch_tokens=config.micro_batch_tokens))
         self.smaller_plans = read_plans(run / "memory.jsonl")
         self.pool = ShardPool(hardware)
         self.log = TrainingLog(run, self.progress, max_steps=config.max_steps, console=console)
@@ -143,15 +143,10 @@ class Trainer:
 
     def _next_plan(self) -> Update:
         """The rows of the coming update; opens the next epoch where this one is done."""
-        while True:
-            if not self.updates:
-                batch_tokens = self.config.micro_batch_tokens
-                self.updates = self.epoch_updates(epoch=self.progress.epoch, batch_tokens=batch_tokens)
-            if self.progress.update < len(self.updates):
-                return self.updates[self.progress.update]
-            self.updates = []
+        while self.progress.update >= len(updates := self.updates_of(epoch=self.progress.epoch)):
             self.progress.epoch += 1
             self.progress.update = 0
+        return updates[self.progress.update]
 
     def _gradients(self, plan: Update) -> Gradients:
         step = self.progress.step + 1
