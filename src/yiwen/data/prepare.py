@@ -77,13 +77,11 @@ def prepare(
     """
     started = time.perf_counter()
     with needing("Preparing data needs pyarrow", extra="train"):
-        from yiwen.data import intake, pipeline
         from yiwen.data.fingerprint import fingerprint_of
         from yiwen.data.store import read_info
     stop = StopFlag() if stop is None else stop  # an unset flag is false
     # All that decides the store.
     hashed = partial(fingerprint_of, data, tokenizer, base=base, targets=targets)
-    job_of = partial(intake.Job, data=data, tokenizer=tokenizer, base=base, targets=targets)
     fingerprint = hashed()
     folder = root / ".prepared" / fingerprint
 
@@ -98,7 +96,10 @@ def prepare(
             _wait_for(folder.parent / LOCKS / fingerprint, stack, stop, tick)
             reused = is_ready()  # asked again: another process may just have finished it
         if not reused:
+            from yiwen.data import intake, pipeline
+
             _remove_leftovers(folder.parent)
+            job_of = partial(intake.Job, data=data, tokenizer=tokenizer, base=base, targets=targets)
             with new_folder(folder) as temporary:
                 job = job_of(folder=temporary, n_workers=workers or _n_workers(data, base), stop=stop, tick=tick)
                 write_text(temporary / REPORT, pipeline.run(job, fingerprint).to_json() + "\n")
