@@ -227,7 +227,7 @@ def by_kind(train_on: TrainOn, updates: list[Update], step: int) -> dict[str, fl
         seconds = time.perf_counter() - began
     found = dict.fromkeys([*KINDS, "other"], 0.0)
     for event in profiled.key_averages():
-        if event.device_type.name == "CUDA" and "#" not in event.key:  # Optimizer.step#AdamW.step
+        if event.device_type.name == "CUDA" and "#" not in event.key:  # Optimizer.step#Adam.step
             kind = next((kind for kind, pattern in KINDS.items() if re.search(pattern, event.key)), "other")
             found[kind] += event.self_device_time_total / 1000
     found["all with the processor"] = 1000 * seconds

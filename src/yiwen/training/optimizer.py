@@ -18,7 +18,7 @@ Optimizers = Sequence[torch.optim.Optimizer]
 
 
 class Adam(torch.optim.AdamW):
-    """PyTorch's own, which no longer imports its compiler; without weight decay it is the paper's to the bit."""
+    """PyTorch's AdamW that imports no compiler (see `ADD_GROUP`); without weight decay it is Adam, to the bit."""
 
     add_param_group = ADD_GROUP
     step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
