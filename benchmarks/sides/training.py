@@ -34,7 +34,7 @@ from yiwen.model.transformer import Transformer
 from yiwen.tasks.translate import translation_loss
 from yiwen.text.subword import PAD_ID
 from yiwen.training.config import TrainingConfig
-from yiwen.training.optimizer import build_optimizers, set_learning_rate, update_average
+from yiwen.training.optimizer import build_optimizers, update_average
 from yiwen.training.schedule import learning_rate
 from yiwen.training.step import ShardPool, apply_gradients, compute_gradients
 
@@ -87,8 +87,8 @@ def our_side(store: Store, config: ModelConfig, options: argparse.Namespace) -> 
             seeds=(1, step),
             pool=pool,
         )
-        set_learning_rate(optimizers, learning_rate(step, training, d_model=config.d_model))
-        apply_gradients(model, optimizers, norm=gradients.norm, clip_norm=training.clip_norm, pool=pool)
+        rate, clip = learning_rate(step, training, d_model=config.d_model), training.clip_norm
+        apply_gradients(model, optimizers, rate=rate, norm=gradients.norm, clip_norm=clip, pool=pool)
         update_average(average, model, step=step, decay=training.ema_decay)
         return gradients.loss_sum / gradients.n_tokens
 
@@ -227,7 +227,7 @@ def by_kind(train_on: TrainOn, updates: list[Update], step: int) -> dict[str, fl
         seconds = time.perf_counter() - began
     found = dict.fromkeys([*KINDS, "other"], 0.0)
     for event in profiled.key_averages():
-        if event.device_type.name == "CUDA" and "#" not in event.key:  # Optimizer.step#AdamW.step
+        if event.device_type.name == "CUDA" and "#" not in event.key:  # Optimizer.step#Adam.step
             kind = next((kind for kind, pattern in KINDS.items() if re.search(pattern, event.key)), "other")
             found[kind] += event.self_device_time_total / 1000
     found["all with the processor"] = 1000 * seconds

@@ -11,7 +11,7 @@ from toy_job import CPU, SMALL, ToyModel
 
 from yiwen.errors import CheckpointError
 from yiwen.training.average import average_weights, with_weights
-from yiwen.training.checkpoint import save_checkpoint
+from yiwen.training.checkpoint import Trained, save_checkpoint
 from yiwen.training.optimizer import build_optimizers
 from yiwen.training.state import Progress
 
@@ -21,8 +21,8 @@ def saved(folder: Path, step: int, value: float) -> Path:
     model, average = ToyModel(), ToyModel()
     for each, its in ((model, value), (average, -7.0)):
         nn.utils.vector_to_parameters(torch.full((sum(p.numel() for p in each.parameters()),), its), each.parameters())
-    optimizers = build_optimizers(model, SMALL, CPU)
-    return save_checkpoint(folder, model=model, average=average, optimizers=optimizers, progress=Progress(step=step))
+    trained = Trained(model, average, build_optimizers(model, SMALL, CPU))
+    return save_checkpoint(folder, trained, progress=Progress(step=step))
 
 
 def test_the_mean_is_that_of_the_trained_weights_summed_in_float64(tmp_path: Path) -> None:

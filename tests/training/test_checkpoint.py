@@ -20,6 +20,7 @@ from yiwen.data.batching import Batch, Rows
 from yiwen.errors import CheckpointError
 from yiwen.files import remove, remove_leftovers
 from yiwen.training.checkpoint import (
+    Trained,
     checkpoints,
     latest_checkpoint,
     load_checkpoint,
@@ -38,17 +39,14 @@ def save(folder: Path, step: int, *, is_scheduled: bool = True) -> Path:
         for parameter in model.parameters():
             parameter.fill_(step)
     progress = Progress(step=step, is_scheduled=is_scheduled)
-    return save_checkpoint(
-        folder, model=model, average=model, optimizers=build_optimizers(model, SMALL, CPU), progress=progress
-    )
+    trained = Trained(model, model, build_optimizers(model, SMALL, CPU))
+    return save_checkpoint(folder, trained, progress=progress)
 
 
 def load(path: Path) -> tuple[Progress, float]:
     """A checkpoint's numbers, and the value that all its weights have."""
     model, average = ToyModel(), ToyModel()
-    progress = load_checkpoint(
-        path, model=model, average=average, optimizers=build_optimizers(model, SMALL, CPU), data="toy"
-    )
+    progress = load_checkpoint(path, Trained(model, average, build_optimizers(model, SMALL, CPU)), data="toy")
     values = torch.cat([p.flatten() for m in (model, average) for p in m.parameters()])
     assert values.min() == values.max()
     return progress, values[0].item()
@@ -253,7 +251,7 @@ def test_a_full_disk_costs_one_checkpoint_and_not_the_run(tmp_path: Path, error:
 def test_a_disk_that_has_no_room_for_the_first_checkpoint_stops_the_run_before_an_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(folder: Path, **_: object) -> Path:
+    def full(*_: object, **__: object) -> Path:
         raise OSError(FULL, os.strerror(FULL))
 
     monkeypatch.setattr("yiwen.training.loop.save_checkpoint", full)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
@@ -15,13 +17,14 @@ from yiwen.model.transformer import Transformer
 from yiwen.tasks.heads import EncoderModel
 from yiwen.training.muon import Muon
 from yiwen.training.optimizer import (
+    Adam,
     build_optimizers,
     load_optimizer_tensors,
     optimizer_tensors,
-    set_learning_rate,
     update_average,
 )
 from yiwen.training.state import seed_of
+from yiwen.training.step import ShardPool, apply_gradients
 
 Name = Literal["adam", "adamw", "muon"]
 
@@ -67,7 +70,7 @@ def test_every_parameter_is_in_one_group_of_one_optimizer(name: Name) -> None:
 def test_muon_takes_the_matrices_and_adamw_the_rest() -> None:
     muon, adamw = build_optimizers(transformer(), replace(SMALL, optimizer="muon"), CPU)
     assert isinstance(muon, Muon)
-    assert isinstance(adamw, torch.optim.AdamW)
+    assert isinstance(adamw, Adam)
     assert all(parameter.dim() == 2 for parameter in muon.param_groups[0]["params"])
 
 
@@ -76,7 +79,7 @@ def test_the_matrices_are_dealt_out_among_the_shards() -> None:
     *muons, adamw = build_optimizers(model, replace(SMALL, optimizer="muon"), replace(CPU, shards=3))
     (whole, _) = build_optimizers(model, replace(SMALL, optimizer="muon"), CPU)
     assert [type(optimizer) for optimizer in muons] == [Muon] * 3
-    assert isinstance(adamw, torch.optim.AdamW)
+    assert isinstance(adamw, Adam)
     dealt = [parameter for muon in muons for parameter in muon.param_groups[0]["params"]]
     assert {id(parameter) for parameter in dealt} == {id(p) for p in whole.param_groups[0]["params"]}
     sizes = [len(muon.param_groups[0]["params"]) for muon in muons]
@@ -90,9 +93,8 @@ def test_one_step_of_adam_by_hand() -> None:
     model = torch.nn.Linear(2, 1, bias=False)
     before = model.weight.detach().clone()
     (optimizer,) = build_optimizers(model, replace(SMALL, optimizer="adam"), CPU)
-    set_learning_rate([optimizer], 0.25)
     model.weight.grad = torch.tensor([[3.0, -0.001]])
-    optimizer.step()
+    apply_gradients(model, [optimizer], rate=0.25, norm=3.0, clip_norm=0.0, pool=ShardPool(CPU))
     assert torch.allclose(model.weight.detach() - before, torch.tensor([[-0.25, 0.25]]), atol=1e-5)
 
 
@@ -103,11 +105,9 @@ def test_a_parameter_of_a_lower_rate_moves_by_so_much_less(name: Name) -> None:
         model = ToyModel()
         before = {key: value.clone() for key, value in model.state_dict().items()}
         optimizers = build_optimizers(model, replace(SMALL, optimizer=name, weight_decay=0.0), CPU, rate_of=rate_of)
-        set_learning_rate(optimizers, 0.25)
         for parameter in model.parameters():
             parameter.grad = torch.ones_like(parameter).cumsum(0)
-        for optimizer in optimizers:
-            optimizer.step()
+        apply_gradients(model, optimizers, rate=0.25, norm=1.0, clip_norm=0.0, pool=ShardPool(CPU))
         return {key: value - before[key] for key, value in model.state_dict().items()}
 
     rates = {"embedding.weight": 0.5, "inner.weight": 0.125, "inner.bias": 0.0}
@@ -178,6 +178,54 @@ def test_settings_of_adam_are_those_of_the_config(name: Name) -> None:
     config = replace(SMALL, optimizer=name, beta1=0.7, beta2=0.9, epsilon=1e-3)
     *_, adam = build_optimizers(transformer(), config, CPU)
     assert {(group["betas"], group["eps"]) for group in adam.param_groups} == {((0.7, 0.9), 1e-3)}
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
+def test_adam_moves_as_that_of_torch_to_the_bit(name: Name) -> None:
+    *_, adam = build_optimizers(transformer(), replace(SMALL, optimizer=name, weight_decay=0.3), CPU)
+    kinds = [
+        {
+            "params": [torch.nn.Parameter(p.detach().clone()) for p in group["params"]],
+            "weight_decay": group["weight_decay"],
+        }
+        for group in adam.param_groups
+    ]
+    by_torch = torch.optim.Adam if name == "adam" else torch.optim.AdamW
+    theirs = by_torch(kinds, lr=SMALL.learning_rate, betas=(SMALL.beta1, SMALL.beta2), eps=SMALL.epsilon, fused=True)
+    pairs = [
+        pair
+        for ours, other in zip(adam.param_groups, theirs.param_groups, strict=True)
+        for pair in zip(ours["params"], other["params"], strict=True)
+    ]
+    for step in range(5):
+        for mine, other in pairs[step % 2 :]:  # now and then the first one has no gradient
+            mine.grad = torch.randn(mine.shape, generator=torch.Generator().manual_seed(step))
+            other.grad = mine.grad.clone()
+        adam.step()
+        theirs.step()
+        pairs[0][0].grad = pairs[0][1].grad = None
+    for mine, other in pairs:
+        assert torch.equal(mine, other)
+        assert adam.state[mine].keys() == theirs.state[other].keys()  # what a checkpoint holds
+        assert all(torch.equal(adam.state[mine][key], theirs.state[other][key]) for key in adam.state[mine])
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
+def test_no_update_imports_the_compiler_of_torch(name: Name) -> None:
+    program = (
+        "import sys, torch\n"
+        "from yiwen.hardware import Hardware\n"
+        "from yiwen.training.config import TrainingConfig\n"
+        "from yiwen.training.optimizer import build_optimizers\n"
+        "hardware = Hardware(device='cpu', precision='float32', threads=1, attention='plain', keeps_memory=False)\n"
+        "model = torch.nn.Linear(2, 3)\n"
+        "model(torch.ones(5, 2)).sum().backward()\n"
+        f"for optimizer in build_optimizers(model, TrainingConfig(optimizer={name!r}), hardware):\n"
+        "    optimizer.step()\n"
+        "print('torch._dynamo' in sys.modules)\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout == "False\n"  # it takes as long to import as all the rest of torch
 
 
 @pytest.mark.parametrize(("is_bf16", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])

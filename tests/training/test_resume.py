@@ -19,7 +19,7 @@ from yiwen.bundle import load_tensors
 from yiwen.errors import CheckpointError, Stopped, TrainingError
 from yiwen.files import is_complete, remove
 from yiwen.stop import StopFlag
-from yiwen.training.checkpoint import checkpoints, last_scheduled, read_progress, remove_old, save_checkpoint
+from yiwen.training.checkpoint import Trained, checkpoints, last_scheduled, read_progress, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
 from yiwen.training.state import Progress
 from yiwen.training.validation import Validation
@@ -235,10 +235,10 @@ def test_a_stop_on_a_full_disk_promises_no_more_than_is_saved(tmp_path: Path, av
 def test_a_mean_of_checkpoints_that_lacks_one_is_not_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: int
 ) -> None:
-    def full(folder: Path, *, progress: Progress, **rest: Any) -> None:
+    def full(folder: Path, trained: Trained, *, progress: Progress) -> None:
         if progress.step == missing:
             raise OSError(FULL, "No space left on device")
-        save_checkpoint(folder, progress=progress, **rest)
+        save_checkpoint(folder, trained, progress=progress)
 
     with monkeypatch.context() as patch:
         patch.setattr("yiwen.training.loop.save_checkpoint", full)
@@ -255,11 +255,11 @@ def test_a_stop_that_costs_the_last_checkpoint_on_a_full_disk_comes_before_the_m
 ) -> None:
     stop, config = StopFlag(), replace(SMALL, average_last=2)
 
-    def full(folder: Path, *, progress: Progress, **rest: Any) -> None:
+    def full(folder: Path, trained: Trained, *, progress: Progress) -> None:
         if progress.step == SMALL.max_steps:
             stop.signum = signal.SIGTERM
             raise OSError(FULL, "No space left on device")
-        save_checkpoint(folder, progress=progress, **rest)
+        save_checkpoint(folder, trained, progress=progress)
 
     with monkeypatch.context() as patch:
         patch.setattr("yiwen.training.loop.save_checkpoint", full)

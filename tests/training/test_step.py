@@ -248,8 +248,8 @@ def test_long_gradients_are_cut_to_size(norm: float, clip: float, expected: floa
     model = torch.nn.Linear(2, 1, bias=False)
     before = model.weight.detach().clone()
     model.weight.grad = torch.tensor([[3.0, 4.0]])
-    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-    apply_gradients(model, [optimizer], norm=norm, clip_norm=clip, pool=ShardPool(CPU))
+    optimizer = torch.optim.SGD([{"params": model.parameters(), "scale": 0.5}], lr=1.0)
+    apply_gradients(model, [optimizer], rate=2.0, norm=norm, clip_norm=clip, pool=ShardPool(CPU))
     assert torch.allclose(before - model.weight.detach(), expected * torch.tensor([[3.0, 4.0]]))
 
 
@@ -261,7 +261,7 @@ def test_optimizers_step_side_by_side_as_they_do_in_turn() -> None:
         for parameter in model.parameters():
             parameter.grad = torch.full_like(parameter, 0.3).cumsum(0)
         with ShardPool(replace(CPU, shards=n_threads)) as pool:
-            apply_gradients(model, optimizers, norm=5.0, clip_norm=1.0, pool=pool)
+            apply_gradients(model, optimizers, rate=0.25, norm=5.0, clip_norm=1.0, pool=pool)
         return [parameter.detach() for parameter in model.parameters()]
 
     assert all(torch.equal(a, b) for a, b in zip(stepped(1), stepped(2), strict=True))

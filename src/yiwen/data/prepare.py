@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import Targets, corpus_files
@@ -77,13 +77,12 @@ def prepare(
     """
     started = time.perf_counter()
     with needing("Preparing data needs pyarrow", extra="train"):
-        from yiwen.data import intake, pipeline
         from yiwen.data.fingerprint import fingerprint_of
         from yiwen.data.store import read_info
     stop = StopFlag() if stop is None else stop  # an unset flag is false
     # All that decides the store.
-    given: dict[str, Any] = {"data": data, "tokenizer": tokenizer, "base": base, "targets": targets}
-    fingerprint = fingerprint_of(**given)
+    hashed = partial(fingerprint_of, data, tokenizer, base=base, targets=targets)
+    fingerprint = hashed()
     folder = root / ".prepared" / fingerprint
 
     def is_ready() -> bool:  # a folder may hold another store, which somebody put there, or one of a newer version
@@ -97,12 +96,14 @@ def prepare(
             _wait_for(folder.parent / LOCKS / fingerprint, stack, stop, tick)
             reused = is_ready()  # asked again: another process may just have finished it
         if not reused:
+            from yiwen.data import intake, pipeline
+
             _remove_leftovers(folder.parent)
+            job_of = partial(intake.Job, data=data, tokenizer=tokenizer, base=base, targets=targets)
             with new_folder(folder) as temporary:
-                n_workers = workers or _n_workers(data, base)
-                job = intake.Job(**given, folder=temporary, n_workers=n_workers, stop=stop, tick=tick)
+                job = job_of(folder=temporary, n_workers=workers or _n_workers(data, base), stop=stop, tick=tick)
                 write_text(temporary / REPORT, pipeline.run(job, fingerprint).to_json() + "\n")
-                if fingerprint_of(**given) != fingerprint:
+                if hashed() != fingerprint:
                     raise DataError("a text was changed while it was read; run the same command again")
     report = Report.from_json((folder / REPORT).read_text(encoding="utf-8"))
     return Prepared(folder, report if reused else replace(report, seconds=time.perf_counter() - started), reused)

@@ -11,9 +11,8 @@ the first did (the self-learning of Zhang and Zong 2016; for a smaller one, `dis
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.console import Console
 
@@ -36,8 +35,7 @@ TAG: Final = "<2bt>"
 """No markup, which `prepare` would drop pairs for."""
 
 
-@dataclass(frozen=True)
-class BackTranslated:
+class BackTranslated(NamedTuple):
     """Text in one language beside what a model made of it."""
 
     made: Made

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import NamedTuple
 
 from torch import nn
 
@@ -19,30 +20,33 @@ from yiwen.training.optimizer import Optimizers, load_optimizer_tensors, optimiz
 from yiwen.training.state import Progress
 
 
-def save_checkpoint(
-    folder: Path, *, model: nn.Module, average: nn.Module | None, optimizers: Optimizers, progress: Progress
-) -> Path:
+class Trained(NamedTuple):
+    """What training changes, besides its progress."""
+
+    model: nn.Module
+    average: nn.Module | None
+    """The moving average of its weights, if there is one."""
+    optimizers: Optimizers
+
+
+def save_checkpoint(folder: Path, trained: Trained, *, progress: Progress) -> Path:
     """Write the checkpoint of progress.step below `folder`; returns its path."""
     path = folder / f"step-{progress.step:08d}"
     with new_folder(path) as temporary:
-        save_tensors(dict(model.named_parameters()), temporary / "model.safetensors")
-        if average is not None:
-            save_tensors(dict(average.named_parameters()), temporary / "ema.safetensors")
-        save_tensors(optimizer_tensors(model, optimizers), temporary / "optimizer.safetensors")
+        save_tensors(dict(trained.model.named_parameters()), temporary / "model.safetensors")
+        if trained.average is not None:
+            save_tensors(dict(trained.average.named_parameters()), temporary / "ema.safetensors")
+        save_tensors(optimizer_tensors(trained.model, trained.optimizers), temporary / "optimizer.safetensors")
         write_json(temporary / "state.json", dataclasses.asdict(progress))
     return path
 
 
-def load_checkpoint(
-    path: Path, *, model: nn.Module, average: nn.Module | None, optimizers: Optimizers, data: str
-) -> Progress:
+def load_checkpoint(path: Path, trained: Trained, *, data: str) -> Progress:
     """Fill model, average and optimizers from a checkpoint, in place.
 
     Args:
         path: The checkpoint.
-        model: Where its weights go.
-        average: Where their moving average goes, if there is one.
-        optimizers: Where their state goes.
+        trained: Where its tensors go.
         data: Fingerprint of the data that training goes on with.
 
     Raises:
@@ -50,10 +54,10 @@ def load_checkpoint(
     """
     verify_checkpoint(path)
     check_data(path, data)
-    load_weights(dict(model.named_parameters()), path / "model.safetensors")
-    if average is not None:
-        load_weights(dict(average.named_parameters()), path / "ema.safetensors")
-    load_optimizer_tensors(model, optimizers, load_tensors(path / "optimizer.safetensors"))
+    load_weights(dict(trained.model.named_parameters()), path / "model.safetensors")
+    if trained.average is not None:
+        load_weights(dict(trained.average.named_parameters()), path / "ema.safetensors")
+    load_optimizer_tensors(trained.model, trained.optimizers, load_tensors(path / "optimizer.safetensors"))
     return read_progress(path)
 
 

@@ -10,7 +10,7 @@ import copy
 import errno
 import time
 from collections.abc import Mapping
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +22,12 @@ from yiwen.errors import Stopped, TrainingError
 from yiwen.hardware import Hardware, release_memory
 from yiwen.stop import GO_ON, NEW_RUN, StopFlag
 from yiwen.training.average import average_weights, with_weights
-from yiwen.training.checkpoint import last_scheduled, load_checkpoint, remove_old, save_checkpoint
+from yiwen.training.checkpoint import Trained, last_scheduled, load_checkpoint, remove_old, save_checkpoint
 from yiwen.training.config import TrainingConfig
 from yiwen.training.job import Job, Snapshot
 from yiwen.training.log import TrainingLog
 from yiwen.training.memory import fit_in_memory, note_plan, read_plans
-from yiwen.training.optimizer import build_optimizers, set_learning_rate, update_average
+from yiwen.training.optimizer import build_optimizers, update_average
 from yiwen.training.publish import publish, remove_others, restore_best
 from yiwen.training.schedule import learning_rate
 from yiwen.training.state import Progress
@@ -63,15 +63,14 @@ class Trainer:
         self.model = job.model.train()
         self.average = copy.deepcopy(job.model).eval() if config.ema_decay > 0 else None
         self.optimizers = build_optimizers(self.model, config, hardware, rate_of=job.rate_of)
+        self.trained = Trained(self.model, self.average, self.optimizers)
         self.progress = Progress()
         data = job.lengths.fingerprint
         if resume_from is not None:
-            self.progress = load_checkpoint(
-                resume_from, model=self.model, average=self.average, optimizers=self.optimizers, data=data
-            )
+            self.progress = load_checkpoint(resume_from, self.trained, data=data)
         self.progress.data = data
-        self.epoch_updates = partial(epoch_updates, job.lengths, seed=config.seed, update_tokens=config.update_tokens)
-        self.updates: list[Update] = []
+        updates_of = partial(epoch_updates, job.lengths, seed=config.seed, update_tokens=config.update_tokens)
+        self.updates_of = lru_cache(maxsize=1)(partial(updates_of, batch_tokens=config.micro_batch_tokens))
         self.smaller_plans = read_plans(run / "memory.jsonl")
         self.pool = ShardPool(hardware)
         self.log = TrainingLog(run, self.progress, max_steps=config.max_steps, console=console)
@@ -126,9 +125,8 @@ class Trainer:
         step = self.progress.step + 1
         rate = learning_rate(step, self.config, d_model=self.job.model_config.d_model)
         if gradients.is_finite:
-            set_learning_rate(self.optimizers, rate)
-            clip = self.config.clip_norm
-            apply_gradients(self.model, self.optimizers, norm=gradients.norm, clip_norm=clip, pool=self.pool)
+            norm, clip = gradients.norm, self.config.clip_norm
+            apply_gradients(self.model, self.optimizers, rate=rate, norm=norm, clip_norm=clip, pool=self.pool)
             if self.average is not None:
                 update_average(self.average, self.model, step=step, decay=self.config.ema_decay)
             self.progress.n_skipped_in_row = 0
@@ -145,16 +143,10 @@ class Trainer:
 
     def _next_plan(self) -> Update:
         """The rows of the coming update; opens the next epoch where this one is done."""
-        while True:
-            if not self.updates:
-                self.updates = self.epoch_updates(
-                    epoch=self.progress.epoch, batch_tokens=self.config.micro_batch_tokens
-                )
-            if self.progress.update < len(self.updates):
-                return self.updates[self.progress.update]
-            self.updates = []
+        while self.progress.update >= len(updates := self.updates_of(epoch=self.progress.epoch)):
             self.progress.epoch += 1
             self.progress.update = 0
+        return updates[self.progress.update]
 
     def _gradients(self, plan: Update) -> Gradients:
         step = self.progress.step + 1
@@ -228,9 +220,8 @@ class Trainer:
     def _publish(self, link: str, snapshot: Snapshot) -> None:
         """Write a bundle and point `best` or `final` at it."""
         if not all(bool(torch.isfinite(weight).all()) for weight in snapshot.weights.values()):
-            raise TrainingError(
-                f"weights at step {snapshot.step} are not finite; lower training.learning_rate, {NEW_RUN}"
-            )
+            remedy = f"lower training.learning_rate, {NEW_RUN}"
+            raise TrainingError(f"weights at step {snapshot.step} are not finite; {remedy}")
         publish(self.run, link, step=snapshot.step, write=lambda path: self.job.save_bundle(path, snapshot))
 
     def _is_due(self, every: int) -> bool:
@@ -253,9 +244,7 @@ class Trainer:
         self.progress.is_scheduled = self._is_due(self.config.checkpoint_every)
         try:
             self.progress.metrics_bytes = self.log.checkpoint(self.progress.step)
-            save_checkpoint(
-                folder, model=self.model, average=self.average, optimizers=self.optimizers, progress=self.progress
-            )
+            save_checkpoint(folder, self.trained, progress=self.progress)
         except OSError as error:
             is_needed = self.saved_step < 0 or (self.config.average_last > 0 and not self.stop)
             if is_needed or error.errno not in (errno.ENOSPC, errno.EDQUOT):

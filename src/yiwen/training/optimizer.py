@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,9 +12,16 @@ from torch import Tensor, nn
 from yiwen.errors import CheckpointError
 from yiwen.hardware import Hardware
 from yiwen.training.config import TrainingConfig
-from yiwen.training.muon import Muon
+from yiwen.training.muon import ADD_GROUP, Muon
 
 Optimizers = Sequence[torch.optim.Optimizer]
+
+
+class Adam(torch.optim.AdamW):
+    """PyTorch's AdamW that imports no compiler (see `ADD_GROUP`); without weight decay it is Adam, to the bit."""
+
+    add_param_group = ADD_GROUP
+    step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
 
 
 def build_optimizers(
@@ -47,23 +55,16 @@ def build_optimizers(
     adam: Any = {"lr": rate, "betas": (config.beta1, config.beta2), "eps": config.epsilon, "fused": True}
     match config.optimizer:
         case "adam":
-            return [torch.optim.Adam(groups(named), **adam)]
+            return [Adam(groups(named, weight_decay=0.0), **adam)]
         case "adamw":
-            return [torch.optim.AdamW(groups(matrices, weight_decay=decay) + groups(rest, weight_decay=0.0), **adam)]
+            return [Adam(groups(matrices, weight_decay=decay) + groups(rest, weight_decay=0.0), **adam)]
         case "muon":
             dtype = torch.bfloat16 if hardware.is_bf16 else torch.float32
             # Dealt out in turn: each gets as many of every shape.
             alike = sorted(matrices.items(), key=lambda each: each[1].shape)
             dealt = [dict(alike[number :: hardware.shards]) for number in range(min(hardware.shards, len(alike)))]
             muons = [Muon(groups(part), lr=rate, weight_decay=decay, dtype=dtype) for part in dealt]
-            return [*muons, torch.optim.AdamW(groups(rest, weight_decay=0.0), **adam)]
-
-
-def set_learning_rate(optimizers: Optimizers, rate: float) -> None:
-    """Give every group its learning rate of the coming update."""
-    for optimizer in optimizers:
-        for group in optimizer.param_groups:
-            group["lr"] = rate * group["scale"]
+            return [*muons, Adam(groups(rest, weight_decay=0.0), **adam)]
 
 
 def optimizer_tensors(model: nn.Module, optimizers: Optimizers) -> dict[str, Tensor]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
@@ -25,8 +24,7 @@ LossOf = Callable[[Batch], Tensor]
 """batch -> summed loss, (): a task's loss of the model that is trained, in the number type that was chosen."""
 
 
-@dataclass(frozen=True)
-class Gradients:
+class Gradients(NamedTuple):
     """What one update's forward and backward passes gave; the gradients themselves are in the model."""
 
     loss_sum: float
@@ -164,15 +162,26 @@ def _sharded(
 
 @torch.no_grad()
 def apply_gradients(
-    model: nn.Module, optimizers: Optimizers, *, norm: float, clip_norm: float, pool: ShardPool
+    model: nn.Module, optimizers: Optimizers, *, rate: float, norm: float, clip_norm: float, pool: ShardPool
 ) -> None:
-    """Clip to clip_norm (0: not at all) and let the optimizers step, side by side in the threads of the pool."""
+    """Clip to clip_norm (0: not at all) and let the optimizers step, side by side in the threads of the pool.
+
+    Args:
+        model: Its gradients are scaled down, in place, where they are too long.
+        optimizers: Those of `build_optimizers`.
+        rate: The schedule's learning rate of this update.
+        norm: Length of the whole gradient.
+        clip_norm: Greatest length; 0: no limit.
+        pool: Threads.
+    """
     if 0 < clip_norm < norm:
         gradients: list[Tensor] = [p.grad for p in model.parameters() if p.grad is not None]
         torch._foreach_mul_(gradients, clip_norm / norm)
 
     def step(number: int) -> None:
         for optimizer in optimizers[number :: pool.n_shards]:
+            for group in optimizer.param_groups:
+                group["lr"] = rate * group["scale"]
             optimizer.step()
 
     pool.run(step)
