@@ -60,7 +60,8 @@ def bars(title: str, labels: Sequence[str], series: Sequence[Sequence[float | No
         parts.append(_text(40 + step * (i + 0.5), 212, label))
         for j, values in enumerate(series):
             if (value := values[i]) is not None:
-                x, height = 40 + step * (i + 0.5) + width * (j - len(series) / 2), 1.6 * value
+                x = 40 + step * (i + 0.5) + width * (j - len(series) / 2)
+                height = 1.6 * value
                 size = f'width="{width * 0.9:.1f}" height="{height:.1f}"'
                 parts.append(f'<rect x="{x:.1f}" y="{190 - height:.1f}" {size} fill="{COLOURS[j]}"/>')
                 parts.append(_text(x + width * 0.45, 186 - height, f"{value:.0f}"))

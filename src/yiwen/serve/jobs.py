@@ -196,12 +196,16 @@ class Jobs:
             return
         try:
             job.status = "translating"
-            limits = Limits(max_bytes=job.call.service.config.max_document_bytes)
-            src_lang = "" if job.src == AUTO else job.src
-            whole = partial(translate_document, suffix=job.suffix, limits=limits, src_lang=src_lang, tgt_lang=job.tgt)
-            progress = partial(setattr, job, "progress")
-            job.data = whole(
-                job.data, translate=job.translate, again=job.translate_again, align=job.align, progress=progress
+            job.data = translate_document(
+                job.data,
+                suffix=job.suffix,
+                translate=job.translate,
+                again=job.translate_again,
+                align=job.align,
+                limits=Limits(max_bytes=job.call.service.config.max_document_bytes),
+                src_lang="" if job.src == AUTO else job.src,
+                tgt_lang=job.tgt,
+                progress=partial(setattr, job, "progress"),
             )
             job.status, job.progress = "done", 1.0
         except Stopped:  # nobody asks for it any more

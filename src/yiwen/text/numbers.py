@@ -61,6 +61,8 @@ _COMPOUND: Final = re.compile(  # 1億2千万, 1億2,345万; Korean puts a blank
 )
 _ROMAN: Final = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split()  # noqa: SIM905
 _CENTURY: Final = re.compile(rf"\b(?:({'|'.join(_ROMAN)})(?:e|ème|er)s?|({'|'.join(n for n in _ROMAN if n[1:])}))\b")
+_DIGIT: Final = re.compile(r"\d")
+_SEPARATOR: Final = re.compile(r"[.,'’．]")
 _SCALED: Final = rf"(?: ?[多余餘个個]?([{''.join(_HAN_UNITS)}]+)|[- ]?({'|'.join(_SCALE)})[ns]?\b)"
 _DIGITS: Final = re.compile(
     r"((?:(?<![\w.])\.)?\d+(?:[.,．]\d+|['’]\d{3})*(?:(?:(?<!\d{4}) \d{3}(?!\d))+(?:[.,]\d+)?)?)"  # 3.14.2; 1 500,5; .5
@@ -94,7 +96,7 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
         for form, alike in forms if sign.search(text) else ():
             text = form.sub(alike, text)
     digits, scales = list[frozenset[float]](), _SCALE | _WORDS.get(language, _WORDS["en"])["scales"]
-    if re.search(r"\d", text):
+    if _DIGIT.search(text):
         text = _COMPOUND.sub(_in_digits, _SHORT.sub(lambda found: found[0].translate(_TO_HAN), text))
         for number, han, word, next_han, next_word in _DIGITS.findall(text):
             scale = math.prod(_HAN_UNITS[sign] for sign in han or next_han) * scales.get((word or next_word).lower(), 1)
@@ -109,7 +111,8 @@ def numbers_in(text: str, language: str, *, is_strict: bool = False) -> Numbers:
         words, hints = _in_words(text.lower(), _lexicon(language))
     if re.search("[IVX][IVXeè]", text):  # quicker to look for
         hints |= {float(_ROMAN.index(one or other) + 1) for one, other in _CENTURY.findall(text)}
-    hints |= _joined({*words}, hints, {*words}.union(*digits))
+    if words or hints:
+        hints |= _joined({*words}, hints, {*words}.union(*digits))
     return Numbers(tuple(digits), words, frozenset(hints))
 
 
@@ -162,7 +165,8 @@ def _in_words(text: str, lexicon: _Lexicon) -> tuple[Counter[float], set[float]]
             hints |= {value + more for value in values if value > 19 for more in lexicon.hints[hour]}
         elif hour:  # twenty to eight is 7:40, and the two of two to three million is 2,000,000
             ends = _spelt(hour, lexicon)
-            hints |= {60 - n for n in values} | {n - 1 for n in ends} if before else set()
+            if before:
+                hints |= {60 - n for n in values} | {n - 1 for n in ends}
             sizes = [size for size in _SCALES if any(1 <= end // size < 1000 for end in ends)]
             hints |= {n * size for n in values for size in sizes}
     return words, hints
@@ -188,7 +192,7 @@ def _in_digits(found: re.Match[str]) -> str:
 
 def _readings(number: str, scale: float, *, is_strict: bool) -> list[frozenset[float]]:
     """The values that a number in digits may have; several numbers where it is a version or a date."""
-    parts = re.split("[.,'’．]", number.replace(" ", ""))
+    parts = _SEPARATOR.split(number.replace(" ", ""))
     sizes = [*map(len, parts)]
     indian = re.fullmatch(r"\d{1,3}(?:,\d\d)+,\d{3}(\.\d+)?", number)  # 12,34,567.89
     is_grouped = (sizes[0] <= 3 and {*sizes[1:]} <= {3}) or (indian is not None and indian[1] is None)
