@@ -273,6 +273,7 @@ def test_traditional_text_is_told_from_simplified_and_converted() -> None:
 def test_words_and_quotes_are_converted_both_ways() -> None:
     assert to_traditional("他说：“干净的头发后面‘发展’。”") == "他說：「乾淨的頭髮後面『發展』。」"
     assert to_traditional("披头士 (the Beatles’) 的 rock ’n’ roll") == "披頭士 (the Beatles’) 的 rock ’n’ roll"
+    assert to_traditional("还有‘绿地投资’项目，‘悬空的 else’问题") == "還有『綠地投資』項目，『懸空的 else』問題"
     assert to_traditional("是的。’”") == "是的。』」"  # what it closes stands in the sentence before
     assert to_traditional("“L’Oréal”说：“It’s fine.”") == "「L’Oréal」說：「It’s fine.」"
     assert to_simplified("衞生署報吿，砲聲") == "卫生署报告，炮声"

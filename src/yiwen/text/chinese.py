@@ -143,7 +143,7 @@ def to_simplified(text: str) -> str:
 def to_traditional(text: str) -> str:
     """Traditional Chinese as written in Taiwan, quoted 「so」, of Simplified; words stay those of the mainland."""
     set_out = _converter("s2tw")(text).translate(_TO_CORNER)
-    inside = re.sub(r"(?<=[^\W\d_])』(?=[^\W\d_])", "’", set_out)
+    inside = re.sub(rf"(?<=[^\W\d_{HAN}])』(?=[^\W\d_{HAN}])", "’", set_out)
     return re.sub("(『[^『』]*』)|(?<=[A-Za-z])』|』(?=[A-Za-z])", lambda found: found[1] or "’", inside)
 
 
