@@ -78,6 +78,7 @@ _RULES: Final[list[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[re.Mat
     ("full-width letter", _WIDE_LETTERS, _WIDE_LETTERS, _half),
     ("full-width sign", re.compile("[．－／＠＿：％]"), _WIDE_SIGNS, _half),
     ("full-width sign", re.compile("，"), re.compile(_GROUPED), _half),
+    ("full-width sign", re.compile("（）|＆"), re.compile(r"(?<=[A-Za-z\d_])（）|(?<=[A-Za-z])＆(?=[A-Za-z])"), _half),
     ("half-width bracket", re.compile("[(（]"), re.compile(_BRACKET), _bracket),
     # Not from inch to inch.
     ("straight quote", re.compile('"'), re.compile(r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"'), _quote),
