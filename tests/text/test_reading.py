@@ -225,6 +225,7 @@ def test_traditional_chinese_is_read_as_the_model_reads_it(english: Subword) -> 
     assert reader(english, "zh-Hant", "en").read("他说：“头发”").text == "他說：「頭髮」"
     assert reader(english, "zh-Hans", "en").read("他笑了。").text == "他笑了。"
     assert reader(english, "en", "zh-Hans", "zh-Hant").to_write(" 頭髮") == "头发"
+    assert reader(english, "en", "zh-Hans").to_write("頭髮ＡＢＣ") == "头发ABC"  # which the model would spell in bytes
 
 
 def test_traditional_chinese_beside_code_is_read_so_too_and_the_code_stays(english: Subword) -> None:
@@ -243,7 +244,9 @@ def test_a_term_with_the_other_apostrophe_is_no_lack(english: Subword, term: str
 
 def test_a_glossary_of_one_kind_of_chinese_is_kept_to_in_the_other(english: Subword) -> None:
     simplified = replace(reader(english, "zh", "en"), glossary=Glossary({"软件": "software"}))
-    assert [simplified.read(text).terms for text in ("这个软件很好", "這個軟件很好")] == [("software",)] * 2
+    traditional = replace(simplified, glossary=Glossary({"軟件": "software"}))
+    for work in (simplified, traditional):
+        assert [work.read(text).terms for text in ("这个软件很好", "這個軟件很好")] == [("software",)] * 2
 
 
 @pytest.mark.parametrize("uses_symbols", [False, True])
@@ -258,6 +261,13 @@ def test_a_text_of_terms_alone_is_set_and_in_the_script_that_the_models_answers_
     assert written("de", "de", "das Tier", "dog: a.txt ⟦1⟧") == Reading("", "das Tier: a.txt ⟦1⟧")
     assert written("zh-Hans", "zh-Hans", "软件", "Dog, dog.") == Reading("", "软件，软件。")
     assert written("zh-Hans", "zh-Hant", "软件", "Dog") == Reading("", "軟件")
+
+
+@pytest.mark.parametrize("said", ["软件", "軟件", "ＤＶＤ", "DVD"])
+def test_a_term_in_the_other_script_or_width_is_no_lack(english: Subword, said: str) -> None:
+    for term in ("軟件", "软件") if "件" in said else ("ＤＶＤ", "DVD"):
+        work = replace(reader(english, "en", "zh"), glossary=Glossary({"dog": term}))
+        assert not work.lacks_term(work.read("The dog is a man."), f"我说{said}是人。")
 
 
 @pytest.mark.parametrize("term", ["Yahoo!", "Café!", "LEGO(乐高)", "第三届,下", "软件"])

@@ -73,12 +73,11 @@ _BLANKS: Final = (
     rf"|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])|(?<=[{_STOPS}{_LEFT}）】》〉」』]){_BLANK}+"
 )
 _ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…)(?!{_CODE}){_BLANK}*{_DOTS}|(?<![.\w{MASK}]){_DOTS}(?=[{HAN}])|。。+"
-_GROUPED: Final = r"(?<![A-Za-z\d])(?:(?<!，)\d{1,2}|\d{3})，(?=\d{3}(?!\d))"
+_INSIDE: Final = r"(?<![A-Za-z\d])(?:(?<!，)\d{1,2}|\d{3})，(?=\d{3}(?!\d))|(?<=\w)（）|(?<=[A-Za-z])＆(?=[A-Za-z])"
 _RULES: Final[list[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[re.Match[str]], str]]]] = [
     ("full-width letter", _WIDE_LETTERS, _WIDE_LETTERS, _half),
     ("full-width sign", re.compile("[．－／＠＿：％]"), _WIDE_SIGNS, _half),
-    ("full-width sign", re.compile("，"), re.compile(_GROUPED), _half),
-    ("full-width sign", re.compile("（）|＆"), re.compile(r"(?<=[A-Za-z\d_])（）|(?<=[A-Za-z])＆(?=[A-Za-z])"), _half),
+    ("full-width sign", re.compile("[，＆]|（）"), re.compile(_INSIDE, re.ASCII), _half),
     ("half-width bracket", re.compile("[(（]"), re.compile(_BRACKET), _bracket),
     # Not from inch to inch.
     ("straight quote", re.compile('"'), re.compile(r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"'), _quote),

@@ -112,7 +112,8 @@ class Reader:
         if self.glossary is None:
             return []
         found = self.glossary.find(line)
-        found += apart(self.glossary.find(rewritten(line, self.src_lang)), found)
+        for script in ("zh-Hans", "zh-Hant") if base(self.src_lang) == "zh" else ():
+            found += apart(self.glossary.find(rewritten(line, script)), found)
         # An address or a placeholder with a word translated leads nowhere; COVID-19 is a word like others.
         spans = [place for place in places(SPAN, line) if not re.fullmatch(r"[A-Z\d-]+", place[2])]
         edges = [(edge, edge, "") for start, end, _ in found for edge in (start, end)]
@@ -134,19 +135,18 @@ class Reader:
     def lacks_term(self, reading: Reading, written: str) -> bool:
         """True where a translation, as the model or as we write it, does not hold what the glossary asks for."""
         texts = (restored(written, reading.kept), *reading.terms) if reading.terms else ("",)
-        said, *terms = (in_script(text, self.tgt_lang).casefold().replace("’", "'") for text in texts)
+        written_as = (rewritten(in_script(text, self.tgt_lang), self.tgt_lang) for text in texts)
+        said, *terms = (text.casefold().replace("’", "'") for text in written_as)
         return any(term not in said for term in terms)
 
     def to_write(self, text: str) -> str:
         """What a translation must start with or hold, in the script of Chinese that the model writes."""
-        line = normalise(text)
-        return line if canonical(self.model_lang) == canonical(self.tgt_lang) else in_script(line, self.model_lang)
+        write = rewritten if canonical(self.model_lang) == canonical(self.tgt_lang) else in_script
+        return write(normalise(text), self.model_lang)
 
     def write(self, reading: Reading, answer: str) -> str:
         """What is written of the model's answer."""
-        if self.n_symbols:
-            answer = restored(answer, reading.kept)
-        answer = answer.strip(" ")  # some models begin with one
+        answer = (restored(answer, reading.kept) if self.n_symbols else answer).strip(" ")  # some models begin with one
         word = answer.split(" ")[0]  # of a term: that of "iPhone 15" stays as it is, that of "zwei Kerle" does not
         is_begun = word == word.lower() and answer.startswith(reading.terms)
         if is_begun and reading.begins_large and not masked(word)[1]:
