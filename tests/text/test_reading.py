@@ -278,6 +278,15 @@ def test_a_term_in_chinese_is_written_as_the_glossary_has_it(english: Subword, t
     assert work.write(reading, f"是{term}.") == f"是{term}。"
 
 
+@pytest.mark.parametrize(("asked", "written"), [("zh-Hans", "我说，LEGO(乐高)。"), ("zh-Hant", "我說，LEGO(樂高)。")])
+def test_a_traditional_term_is_searched_for_in_simplified_characters_and_keeps_its_signs(
+    english: Subword, asked: str, written: str
+) -> None:
+    work = replace(reader(english, "en", "zh", asked), glossary=Glossary({"dog": "LEGO(樂高)"}))
+    reading = work.read("The dog is a man.")
+    assert work.write(reading, f"我说,{work.to_write(reading.terms[0])}.") == written
+
+
 def test_tiny_sentences_are_read_as_they_are(tiny_run: TinyRun) -> None:
     bundle = open_bundle(tiny_run.best)
     lines = (tiny_run.recipe.parent / "test.en").read_text("utf-8").split("\n")[:-1]

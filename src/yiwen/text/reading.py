@@ -157,7 +157,7 @@ class Reader:
             prose, spans = masked(answer)
             answer = unmasked(capitals(prose, self.tgt_lang), spans)
         if base(self.tgt_lang) in CHINESE:
-            answer = typeset(answer, pairs=reading.is_paired, kept=reading.terms)
+            answer = typeset(answer, pairs=reading.is_paired, kept=(*reading.terms, *map(self.to_write, reading.terms)))
         return answer if canonical(self.model_lang) == canonical(self.tgt_lang) else in_script(answer, self.tgt_lang)
 
 
