@@ -287,6 +287,22 @@ def test_a_traditional_term_is_searched_for_in_simplified_characters_and_keeps_i
     assert work.write(reading, f"我说,{work.to_write(reading.terms[0])}.") == written
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Hello，world！How are you？", "Hello, world! How are you?"),
+        ("Ｔｈｅ　ｄｏｇ。", "The dog."),
+        ("At 10：30（see a.txt）：１，０００。", "At 10:30 (see a.txt): 1,000."),
+        ("„Größe“ — “l’été”…", "„Größe“ — “l’été”…"),
+    ],
+)
+def test_marks_and_letters_of_a_chinese_keyboard_are_read_as_latin_text_has_them(
+    english: Subword, text: str, read: str
+) -> None:
+    assert reader(english, "en", "zh").read(text).text == read
+    assert reader(english, "ko", "en").read("《춘향》，").text == "《춘향》，"
+
+
 def test_tiny_sentences_are_read_as_they_are(tiny_run: TinyRun) -> None:
     bundle = open_bundle(tiny_run.best)
     lines = (tiny_run.recipe.parent / "test.en").read_text("utf-8").split("\n")[:-1]

@@ -175,7 +175,7 @@ def in_latin(text: str) -> str:
     >>> in_latin("Windows、macOS（M1）。"), in_latin("1，000")
     ('Windows, macOS (M1).', '1,000')
     """
-    blank = rf"(?<=[{_STOPS}）】])(?!(?<=\d，)\d{{3}}\b)(?=[\w{_LEFT}{MASK}])|(?<=[\w{MASK}])(?=（)"
+    blank = rf"(?<=[{_STOPS}）】])(?!(?<=\d，)\d{{3}}\b|(?<=\d：)\d\d\b)(?=[\w{_LEFT}{MASK}])|(?<=[\w{MASK}])(?=（)"
     return re.sub(blank, " ", text).translate(_TO_HALF)
 
 
@@ -266,8 +266,7 @@ def _set(line: str, pairs: bool, kept: re.Pattern[str]) -> str:
         mended, spans = masked(usual, [(*term.span(), term[0]) for term in kept.finditer(usual)])
         for _, sign, pattern, replace in _RULES:
             mended = pattern.sub(replace, mended) if sign.search(mended) else mended
-        mended = unmasked(paired(mended) if pairs and _QUOTE.search(mended) else mended, spans)
-        if mended == line:
+        before, line = line, unmasked(paired(mended) if pairs and _QUOTE.search(mended) else mended, spans)
+        if line == before:
             break
-        line = mended
     return line

@@ -91,6 +91,8 @@ class Reader:
         if found and not self.uses_symbols and not is_said:
             prose, spans = masked(line)
         prose = rewritten(prose, self.src_lang)
+        if script_of(self.src_lang) == "Latin" and not prose.isascii():  # "Hello，world！" of a Chinese keyboard
+            prose = in_latin(prose)
         usual = recased(prose, self.subword, self.src_lang)
         is_recased = usual != prose
         has_spaces, is_short = base(self.src_lang) not in UNSPACED, len(line) <= _LONG_WORD
