@@ -67,10 +67,10 @@ _BEHIND, _BEFORE = f"(?<=[{HAN}{_RIGHT}])", f"(?=[{HAN}{_LEFT}])"
 _SPACED: Final = f"(?:{_BLANK}+[–—]+{_BLANK}*|[–—]+{_BLANK}+)"
 _DASH: Final = rf"{_BEHIND}(?:{_BLANK}*--+{_BLANK}*{_BEFORE}|{_SPACED}(?!{_BLANK}))|{_SPACED}{_BEFORE}"
 _HEADING: Final = r"\W?第(?: ?\d+ ?|[〇零一二三四五六七八九十百]+)[章节節篇部卷编編回讲講课課条條]"
-"""Whose blank stays: 第一章 绪论."""
+"""Whose blank stays: 第一章 绪论. So does that of 50， 100, which without it would be a number of thousands."""
 _BLANKS: Final = (
     rf"(\A{_HEADING}{_BLANK}){_BLANK}*(?=[\w“《])|(?<=[{_BESIDE}]){_BLANK}+(?=[{_BESIDE}])"
-    rf"|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])|(?<=[{_STOPS}{_LEFT}）】》〉」』]){_BLANK}+"
+    rf"|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])|(?<=[{_STOPS}{_LEFT}）】》〉」』])(?!(?<=\d，){_BLANK}+\d{{3}}(?!\d)){_BLANK}+"
 )
 _ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…)(?!{_CODE}){_BLANK}*{_DOTS}|(?<![.\w{MASK}]){_DOTS}(?=[{HAN}])|。。+"
 _INSIDE: Final = r"(?<![A-Za-z\d])(?:(?<!，)\d{1,2}|\d{3})，(?=\d{3}(?!\d))|(?<=\w)（）|(?<=[A-Za-z])＆(?=[A-Za-z])"
