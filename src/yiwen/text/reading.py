@@ -95,14 +95,13 @@ class Reader:
             prose = in_latin(prose)
         usual = recased(prose, self.subword, self.src_lang)
         is_recased = usual != prose
-        has_spaces, is_short = base(self.src_lang) not in UNSPACED, len(line) <= _LONG_WORD
         kept = to_keep(spans, self.n_symbols)
         reading = Reading(
             named(usual, spans, kept),
             flags=("recased",) if is_recased else (),
             is_capitals=is_recased and prose.upper() == prose.replace("ß", "SS"),  # many write GROßE
             is_paired=base(self.tgt_lang) not in CHINESE or is_paired(line),
-            is_word=not found and " " not in line and (has_spaces or is_short),
+            is_word=not found and " " not in line and (base(self.src_lang) not in UNSPACED or len(line) <= _LONG_WORD),
             begins_large=not is_said and line[:1] != line[:1].lower(),
             kept=kept,
             terms=tuple(target for _, _, target in found),
