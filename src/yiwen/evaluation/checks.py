@@ -32,9 +32,9 @@ PLACEHOLDER: Final = re.compile(
     r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#\d]*(?:\.\d+)?(?:(?<!\d\s%)(?:hh?|ll?|[Lqjzt]))?[sdifxXeEgGcru@](?![A-Za-z])"
     r"|(?<![A-Za-z\d_/.@:-])(?:[A-Za-z][A-Za-z\d]{0,60}_[A-Za-z\d_]+|__[A-Za-z\d]+__|[A-Za-z][A-Za-z\d]+(?=\(\)|（）)"
     r"|(?=[\d-]{0,60}[A-Za-z])[A-Za-z\d-]{2,60}(?:\.[A-Za-z\d-]{1,20}){0,3}\.(?:txt|md|html?|xml|json|ya?ml|toml|ini|conf|csv"
-    r"|py|js|css|sh|exe|dll|zip|gz|pdf|docx?|xlsx?|png|jpe?g|gif|svg|mp[34]|log|sql|cpp|java|[ch]))(?![A-Za-z\d_-]|\.[A-Za-z\d])"
+    r"|py|js|css|sh|exe|dll|zip|gz|pdf|docx?|xlsx?|png|svg|log|sql|cpp|java|[ch]))(?![A-Za-z\d_-]|\.[A-Za-z\d])"
 )
-"""Placeholders, the symbols for them, tags, entities, addresses, names of files and in programs. Not 6 %zu."""
+"""Placeholders, their symbols, tags, entities, addresses, names in programs and of files but photographs. Not 6 %zu."""
 _MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦_]|://|www\.|\(\)|（）|\.[a-z]")
 _CHAIN: Final = re.compile(r"(?<![\w.])(?!\d\d?\.\d\d?\.(?:19|20)\d\d(?!\d))\d+(?:\.\d+){2,}(?![.,]?\d|\w)", re.ASCII)
 """Versions, addresses and sections: 2.3.1 is not 2.3.2, though every number of it stands on either side. No dates."""
