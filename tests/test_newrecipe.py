@@ -348,6 +348,18 @@ def test_of_a_text_without_line_ends_the_beginning_tells_its_language(monkeypatc
     assert max(seen) == 10_000 < len(endless)
 
 
+@pytest.mark.parametrize(
+    ("said", "asked", "told", "right"),
+    [("他们说这是书", "zh-TW", "Simplified", "zh-Hans"), ("他們說這是書", "zh", "Traditional", "zh-Hant")],
+)
+def test_translations_in_the_other_script_of_chinese_are_noticed(said: str, asked: str, told: str, right: str) -> None:
+    lines = [f"they say that this is book {n}\t{said} {n}" for n in range(100)]
+    path = write("corpus.tsv", lines)
+    with pytest.raises(ConfigError, match=rf"the translations are Chinese \({told}\); give --to {right}"):
+        new_recipe((path,), src_lang="en", tgt_lang=asked)
+    new_recipe((path,), src_lang="en", tgt_lang=right)
+
+
 def test_swapped_sides_in_one_script_are_noticed() -> None:
     french = [f"Voici la phrase numéro {n} de cette longue collection." for n in range(120)]
     english = [f"This is sentence number {n} of this long collection." for n in range(120)]

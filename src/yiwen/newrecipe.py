@@ -14,9 +14,9 @@ from yiwen.errors import ConfigError, DataError
 from yiwen.files import absolute_path, require_place, write_text
 from yiwen.recipe import runs_root
 from yiwen.stop import StopFlag, poll
-from yiwen.text.chinese import shortened
+from yiwen.text.chinese import is_traditional, shortened
 from yiwen.text.langid import is_in
-from yiwen.text.languages import canonical
+from yiwen.text.languages import base, canonical, name_of
 from yiwen.text.protect import masked
 from yiwen.text.scripts import script_of
 
@@ -142,6 +142,9 @@ def new_recipe(
     survey = survey_corpus(corpus, src_lang=src_lang, tgt_lang=tgt_lang, stop=stop)
     if tuple(plain_suffix(file)[1:] for file in found) == typed[::-1]:
         raise ConfigError(f"{files[0]} is named for {tgt_lang} and comes first; swap the files, or --from and --to")
+    written = "zh-Hant" if is_traditional("".join(sorted(survey.letters))) else "zh-Hans"
+    if base(src_lang) != base(tgt_lang) == "zh" and written != canonical(tgt_lang):
+        raise ConfigError(f"--to is {tgt_lang}, but the translations are {name_of(written)[0]}; give --to {written}")
     if survey.n_pairs < FEWEST_PAIRS:
         told = [f"{survey.n_pairs} of {survey.n_rows} rows have text on both sides", *_no_utf_8(survey)]
         needed = f"training needs at least {FEWEST_PAIRS} pairs, and some ten thousand to be of use"

@@ -108,8 +108,7 @@ def fitting(text: str, reader: Reader, limit: int) -> list[Span]:
         return len(ids) <= limit or end - start == 1
 
     def packed(part: str, cutters: tuple[Callable[[str, frozenset[int]], list[Span]], ...]) -> list[Span]:
-        found: list[Span] = []
-        is_open = False  # whether the last one found may become longer
+        found, is_open = list[Span](), False  # whether the last one found may become longer
         for start, end in cutters[0](part, inside_terms(reader.glossary, part)):
             if not fits(start, end, part):
                 inner = packed(part[start:end], cutters[1:] or cutters)
@@ -137,8 +136,7 @@ def join(
 
     With by_sentence, white space at the edges of lines comes back too; else lines are as normalised text is.
     """
-    parts: list[str] = []
-    pieces: list[Piece] = []
+    parts, pieces = list[str](), list[Piece]()
     n_written = done = 0
     for stretch, translation in zip(stretches, translations, strict=True):
         gap = between(text[done : stretch.start], parts, translation, tgt_lang, by_sentence)

@@ -379,6 +379,7 @@ def test_an_address_ends_where_another_script_goes_on(mark: str) -> None:
     [
         *("{name}", "{{user}}", "${HOME}", "{0}", "%s", "%(count)d", "%1$s", "%.2f", "%1", "%L1", "%n", "@:key"),
         *("%ld", "%lld", "%zu", "%hhd", "%#Lx"),
+        *("README.md", "my-file2.tar.gz", "pg_dump", "__init__", "LC_ALL"),
         *("<b>", "</b>", '<x id="1"/>', "&nbsp;", "&#160;", ADDRESS, "www.a.org/b_c", "info@example.org"),
     ],
 )
@@ -388,6 +389,12 @@ def test_placeholders_have_to_be_kept(placeholder: str) -> None:
     assert changes_placeholders(f"Hello {placeholder}, you", "Hallo du")
     assert changes_placeholders("Hello you", f"Hallo {placeholder}")
     assert changes_placeholders(f"{placeholder} and {placeholder}", f"{placeholder} und")
+
+
+def test_a_name_in_a_program_stands_in_chinese_without_blanks_and_with_its_brackets() -> None:
+    assert not changes_placeholders("Call foo_bar(x) or run() of main.py.", "调用foo_bar(x)或main.py的run（）。")
+    assert changes_placeholders("Call run().", "调用runs()。")
+    assert not changes_placeholders("Save it as e.g. a.b, x.y.z or 3.14. Really.OK and _File", "保存")
 
 
 def test_signs_that_look_like_placeholders_are_none() -> None:

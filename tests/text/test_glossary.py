@@ -27,7 +27,10 @@ def test_a_table_has_terms_and_their_translations() -> None:
     [
         ("a\tb\tc", r"terms.tsv: line 1 is 'a\\tb\\tc'; write a source term, TAB, its translation"),
         ("a\tb\n\tc", "terms.tsv: line 2 is"),
-        ("dog,Hund\n \ncat,Katze\n", "terms.tsv: a comma or semicolon in each line, no TAB; write"),
+        ("dog,Hund\n \ncat,Katze\n", "terms.tsv: each line has a comma or the like, no TAB; write"),
+        ("dog，狗\ncat；猫\n", "terms.tsv: each line has a comma or the like, no TAB"),
+        ("dog：狗\ncat → 猫\n", "terms.tsv: each line has a comma or the like, no TAB"),
+        ("dog  狗\ncat\u3000猫\n", "terms.tsv: each line has a comma or the like, no TAB"),
         ('<?xml version="1.0"?><tbx><term>dog</term></tbx>', "terms.tsv is XML, as TBX is; write a line a term"),
         ("\n<martif type='TBX'>\n\t<text/></martif>", "terms.tsv is XML, as TBX is; write a line a term"),
         ('{\n\t"dog": "Hund"\n}\n', "terms.tsv is JSON; write a line a term"),
@@ -36,6 +39,9 @@ def test_a_table_has_terms_and_their_translations() -> None:
         ("Source\tTarget\ndog\tHund\n", "terms.tsv is a table with a header; write a line a term"),
         ("\ufeffSource\tTarget\ndog\tHund\n", "terms.tsv is a table with a header"),
         ("src\ttgt\ndog\tHund\n", "terms.tsv is a table with a header"),
+        ("English\tChinese\ndog\t狗\n", "terms.tsv is a table with a header"),
+        ("中文\t英文\n狗\tdog\n", "terms.tsv is a table with a header"),
+        ("原文\t译文\n狗\tdog\n", "terms.tsv is a table with a header"),
         ("a\tb\na\tc", "line 2 translates 'a' as 'c', a line before as 'b'; keep one of them"),
     ],
 )
@@ -44,7 +50,19 @@ def test_a_table_that_says_nothing_clear_is_refused(text: str, message: str) -> 
         Glossary.parse(text, source="terms.tsv")
 
 
-@pytest.mark.parametrize("text", ["<br>", "{name}\n{}", '"dog"\t"Hund"\ncat\tKatze', "[1]\n[2]", '"dog"', "<xmlns>"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<br>",
+        "{name}\n{}",
+        '"dog"\t"Hund"\ncat\tKatze',
+        "[1]\n[2]",
+        '"dog"',
+        "<xmlns>",
+        "English\t英文",
+        "  dog  \n  cat",
+    ],
+)
 def test_tags_placeholders_and_quoted_words_are_terms(text: str) -> None:
     assert len(Glossary.parse(text).terms) == text.count("\n") + 1
 

@@ -14,10 +14,10 @@ from yiwen.text.languages import UNSPACED, base, canonical, name_of, table
 from yiwen.text.scripts import SCRIPTS, is_leftwards, script_of
 
 SPELLINGS = {
-    "zh-Hans": "zh ZH zh-CN zh_CN zh-SG zh-Hans zh_hans zh-Hans-HK zho chi cmn chs cn chinese Chinese 中文 简体中文",
-    "zh-Hant": "zh-TW zh_tw zh-HK zh-MO zh-Hant ZH-HANT zh-Hant-TW cmn-Hant cht 繁體中文",
+    "zh-Hans": "zh ZH zh-CN zh_CN zh-SG zh_hans zh-Hans-HK zho chi cmn chs zh-CHS cn Chinese 中文 简体中文 汉语",
+    "zh-Hant": "zh-TW zh_tw zh-HK zh-MO ZH-HANT zh-Hant-TW cmn-Hant cht zh-CHT zh_CHT 繁體中文 繁体中文 正體中文",
     "yue": "yue yue-HK zh-yue cantonese",
-    "en": "en EN en-US en_GB eng english English",
+    "en": "en EN en-US en_GB eng english English 英文 英语 英語",
     "de": "de de-AT deu ger German deutsch",
     "pt": "pt pt-BR pt_PT por",
     "sr": "sr sr-Cyrl srp",

@@ -225,6 +225,7 @@ def test_traditional_chinese_is_read_as_the_model_reads_it(english: Subword) -> 
     assert reader(english, "zh-Hant", "en").read("他说：“头发”").text == "他說：「頭髮」"
     assert reader(english, "zh-Hans", "en").read("他笑了。").text == "他笑了。"
     assert reader(english, "en", "zh-Hans", "zh-Hant").to_write(" 頭髮") == "头发"
+    assert reader(english, "en", "zh-Hans").to_write("頭髮ＡＢＣ") == "头发ABC"  # which the model would spell in bytes
 
 
 def test_traditional_chinese_beside_code_is_read_so_too_and_the_code_stays(english: Subword) -> None:
@@ -243,7 +244,9 @@ def test_a_term_with_the_other_apostrophe_is_no_lack(english: Subword, term: str
 
 def test_a_glossary_of_one_kind_of_chinese_is_kept_to_in_the_other(english: Subword) -> None:
     simplified = replace(reader(english, "zh", "en"), glossary=Glossary({"软件": "software"}))
-    assert [simplified.read(text).terms for text in ("这个软件很好", "這個軟件很好")] == [("software",)] * 2
+    traditional = replace(simplified, glossary=Glossary({"軟件": "software"}))
+    for work in (simplified, traditional):
+        assert [work.read(text).terms for text in ("这个软件很好", "這個軟件很好")] == [("software",)] * 2
 
 
 @pytest.mark.parametrize("uses_symbols", [False, True])
@@ -260,12 +263,44 @@ def test_a_text_of_terms_alone_is_set_and_in_the_script_that_the_models_answers_
     assert written("zh-Hans", "zh-Hant", "软件", "Dog") == Reading("", "軟件")
 
 
+@pytest.mark.parametrize("said", ["软件", "軟件", "ＤＶＤ", "DVD"])
+def test_a_term_in_the_other_script_or_width_is_no_lack(english: Subword, said: str) -> None:
+    for term in ("軟件", "软件") if "件" in said else ("ＤＶＤ", "DVD"):
+        work = replace(reader(english, "en", "zh"), glossary=Glossary({"dog": term}))
+        assert not work.lacks_term(work.read("The dog is a man."), f"我说{said}是人。")
+
+
 @pytest.mark.parametrize("term", ["Yahoo!", "Café!", "LEGO(乐高)", "第三届,下", "软件"])
 def test_a_term_in_chinese_is_written_as_the_glossary_has_it(english: Subword, term: str) -> None:
     work = replace(reader(english, "en", "zh"), glossary=Glossary({"dog": term}))
     reading = work.read("The dog is a man.")
     assert work.write(reading, f"我说,{term}是人.") == f"我说，{term}是人。"
     assert work.write(reading, f"是{term}.") == f"是{term}。"
+
+
+@pytest.mark.parametrize(("asked", "written"), [("zh-Hans", "我说，LEGO(乐高)。"), ("zh-Hant", "我說，LEGO(樂高)。")])
+def test_a_traditional_term_is_searched_for_in_simplified_characters_and_keeps_its_signs(
+    english: Subword, asked: str, written: str
+) -> None:
+    work = replace(reader(english, "en", "zh", asked), glossary=Glossary({"dog": "LEGO(樂高)"}))
+    reading = work.read("The dog is a man.")
+    assert work.write(reading, f"我说,{work.to_write(reading.terms[0])}.") == written
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Hello，world！How are you？", "Hello, world! How are you?"),
+        ("Ｔｈｅ　ｄｏｇ。", "The dog."),
+        ("At 10：30（see a.txt）：１，０００。", "At 10:30 (see a.txt): 1,000."),
+        ("„Größe“ — “l’été”…", "„Größe“ — “l’été”…"),
+    ],
+)
+def test_marks_and_letters_of_a_chinese_keyboard_are_read_as_latin_text_has_them(
+    english: Subword, text: str, read: str
+) -> None:
+    assert reader(english, "en", "zh").read(text).text == read
+    assert reader(english, "ko", "en").read("《춘향》，").text == "《춘향》，"
 
 
 def test_tiny_sentences_are_read_as_they_are(tiny_run: TinyRun) -> None:

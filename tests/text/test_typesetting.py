@@ -77,6 +77,8 @@ EXAMPLES = [
     ("参见(表 1)和 foo(a, b)(详见 API).", "参见（表 1）和 foo(a, b)（详见 API）。"),
     ('他说:"好"  然后 "Python" 和 "b".', "他说：“好”然后“Python”和“b”。"),
     ("共ＡＢＣ１２３，３．５，１０：３０，５０％", "共ABC123，3.5，10:30，50%"),
+    ("用 R＆B 测试reset（）方法和“run（）”。", "用 R&B 测试reset()方法和“run()”。"),
+    ("函数（）返回＆符号", "函数（）返回＆符号"),
     ("... 你好...再见。。。好…好。。", "... 你好……再见……好……好。"),
     ("你 好 ， 世界 Hello 世界", "你好，世界 Hello 世界"),
     ("甲 -- 乙 中--国", "甲——乙中——国"),
@@ -130,6 +132,7 @@ EXAMPLES = [
     ("答案就是＂不＂", "答案就是“不”"),
     ("１，０００人,金额1，843，500美元", "1,000人，金额1,843,500美元"),
     ("第1，2，300页,在2019，120人", "第1，2，300页，在2019，120人"),
+    ("第 50， 100页, 好", "第 50， 100页，好"),
     ("用 ::选择,std::库", "用 ::选择，std::库"),
     ("北纬39°54′.", "北纬39°54′。"),
     ("京—沪,1998—2000年,A — B", "京—沪，1998—2000年，A — B"),
@@ -273,6 +276,7 @@ def test_traditional_text_is_told_from_simplified_and_converted() -> None:
 def test_words_and_quotes_are_converted_both_ways() -> None:
     assert to_traditional("他说：“干净的头发后面‘发展’。”") == "他說：「乾淨的頭髮後面『發展』。」"
     assert to_traditional("披头士 (the Beatles’) 的 rock ’n’ roll") == "披頭士 (the Beatles’) 的 rock ’n’ roll"
+    assert to_traditional("还有‘绿地投资’项目，‘悬空的 else’问题") == "還有『綠地投資』項目，『懸空的 else』問題"
     assert to_traditional("是的。’”") == "是的。』」"  # what it closes stands in the sentence before
     assert to_traditional("“L’Oréal”说：“It’s fine.”") == "「L’Oréal」說：「It’s fine.」"
     assert to_simplified("衞生署報吿，砲聲") == "卫生署报告，炮声"

@@ -31,9 +31,12 @@ PLACEHOLDER: Final = re.compile(
     rf"|\{{\{{[^{{}}]*\}}\}}|\{{(?![和或及与]\}})[^{{}}\s，、；]*\}}|\$\{{[^{{}}]*\}}|{LINKED}"
     r"|⟦\d⟧|</?[A-Za-z][^<>]*>|&(?:[a-zA-Z]{2,8}|#\d{1,7});|(?<!\d)%L?[1n](?![A-Za-z\d$]|[.,]\d)"
     r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#\d]*(?:\.\d+)?(?:(?<!\d\s%)(?:hh?|ll?|[Lqjzt]))?[sdifxXeEgGcru@](?![A-Za-z])"
+    r"|(?<![A-Za-z\d_/.@:-])(?:[A-Za-z][A-Za-z\d]{0,60}_[A-Za-z\d_]+|__[A-Za-z\d]+__|[A-Za-z][A-Za-z\d]+(?=\(\)|（）)"
+    r"|(?=[\d-]{0,60}[A-Za-z])[A-Za-z\d-]{2,60}(?:\.[A-Za-z\d-]{1,20}){0,3}\.(?:txt|md|html?|xml|json|ya?ml|toml|ini|conf|csv"
+    r"|py|js|css|sh|exe|dll|zip|gz|pdf|docx?|xlsx?|png|svg|log|sql|cpp|java|[ch]))(?![A-Za-z\d_-]|\.[A-Za-z\d])"
 )
-"""Placeholders of formats and templates, the symbols for them, tags and entities, web and mail addresses. Not 6 %zu."""
-_MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦]|://|www\.")
+"""Placeholders, their symbols, tags, entities, addresses, names in programs and of files but photographs. Not 6 %zu."""
+_MAY_HOLD_ONE: Final = re.compile(r"[{<&%@⟦_]|://|www\.|\(\)|（）|\.[a-z]")
 _CHAIN: Final = re.compile(r"(?<![\w.])(?!\d\d?\.\d\d?\.(?:19|20)\d\d(?!\d))\d+(?:\.\d+){2,}(?![.,]?\d|\w)", re.ASCII)
 """Versions, addresses and sections: 2.3.1 is not 2.3.2, though every number of it stands on either side. No dates."""
 _WORD: Final = re.compile(
@@ -86,8 +89,7 @@ def _repeats(text: str, *, is_strict: bool) -> int:
     """How many times in a row the text says what it repeats most; 1 where it repeats nothing worth mentioning."""
     words = _WORD.findall(text.lower())
     between: list[str] = []  # what stands before, between and behind the words, once it is asked for
-    last: dict[tuple[str, str], int] = {}
-    distances = {1}
+    last, distances = dict[tuple[str, str], int](), {1}
     for place, pair in enumerate(pairwise(words)):
         distances.add(place - last.get(pair, place))
         last[pair] = place

@@ -67,17 +67,17 @@ _BEHIND, _BEFORE = f"(?<=[{HAN}{_RIGHT}])", f"(?=[{HAN}{_LEFT}])"
 _SPACED: Final = f"(?:{_BLANK}+[–—]+{_BLANK}*|[–—]+{_BLANK}+)"
 _DASH: Final = rf"{_BEHIND}(?:{_BLANK}*--+{_BLANK}*{_BEFORE}|{_SPACED}(?!{_BLANK}))|{_SPACED}{_BEFORE}"
 _HEADING: Final = r"\W?第(?: ?\d+ ?|[〇零一二三四五六七八九十百]+)[章节節篇部卷编編回讲講课課条條]"
-"""Whose blank stays: 第一章 绪论."""
+"""Whose blank stays: 第一章 绪论. So does that of 50， 100, which without it would be a number of thousands."""
 _BLANKS: Final = (
     rf"(\A{_HEADING}{_BLANK}){_BLANK}*(?=[\w“《])|(?<=[{_BESIDE}]){_BLANK}+(?=[{_BESIDE}])"
-    rf"|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])|(?<=[{_STOPS}{_LEFT}）】》〉」』]){_BLANK}+"
+    rf"|{_BLANK}+(?=[{_STOPS}{_RIGHT}（【《〈「『])|(?<=[{_STOPS}{_LEFT}）】》〉」』])(?!(?<=\d，){_BLANK}+\d{{3}}(?!\d)){_BLANK}+"
 )
 _ELLIPSIS: Final = rf"(?<=[{_BESIDE}])(?<!…)(?!{_CODE}){_BLANK}*{_DOTS}|(?<![.\w{MASK}]){_DOTS}(?=[{HAN}])|。。+"
-_GROUPED: Final = r"(?<![A-Za-z\d])(?:(?<!，)\d{1,2}|\d{3})，(?=\d{3}(?!\d))"
+_INSIDE: Final = r"(?<![A-Za-z\d])(?:(?<!，)\d{1,2}|\d{3})，(?=\d{3}(?!\d))|(?<=\w)（）|(?<=[A-Za-z])＆(?=[A-Za-z])"
 _RULES: Final[list[tuple[str, re.Pattern[str], re.Pattern[str], Callable[[re.Match[str]], str]]]] = [
     ("full-width letter", _WIDE_LETTERS, _WIDE_LETTERS, _half),
     ("full-width sign", re.compile("[．－／＠＿：％]"), _WIDE_SIGNS, _half),
-    ("full-width sign", re.compile("，"), re.compile(_GROUPED), _half),
+    ("full-width sign", re.compile("[，＆]|（）"), re.compile(_INSIDE, re.ASCII), _half),
     ("half-width bracket", re.compile("[(（]"), re.compile(_BRACKET), _bracket),
     # Not from inch to inch.
     ("straight quote", re.compile('"'), re.compile(r'(?<!\d)"[^"]*"|(?<=\d)"[^"]*(?<!\d)"'), _quote),
@@ -143,7 +143,7 @@ def to_simplified(text: str) -> str:
 def to_traditional(text: str) -> str:
     """Traditional Chinese as written in Taiwan, quoted 「so」, of Simplified; words stay those of the mainland."""
     set_out = _converter("s2tw")(text).translate(_TO_CORNER)
-    inside = re.sub(r"(?<=[^\W\d_])』(?=[^\W\d_])", "’", set_out)
+    inside = re.sub(rf"(?<=[^\W\d_{HAN}])』(?=[^\W\d_{HAN}])", "’", set_out)
     return re.sub("(『[^『』]*』)|(?<=[A-Za-z])』|』(?=[A-Za-z])", lambda found: found[1] or "’", inside)
 
 
@@ -175,7 +175,7 @@ def in_latin(text: str) -> str:
     >>> in_latin("Windows、macOS（M1）。"), in_latin("1，000")
     ('Windows, macOS (M1).', '1,000')
     """
-    blank = rf"(?<=[{_STOPS}）】])(?!(?<=\d，)\d{{3}}\b)(?=[\w{_LEFT}{MASK}])|(?<=[\w{MASK}])(?=（)"
+    blank = rf"(?<=[{_STOPS}）】])(?!(?<=\d，)\d{{3}}\b|(?<=\d：)\d\d\b)(?=[\w{_LEFT}{MASK}])|(?<=[\w{MASK}])(?=（)"
     return re.sub(blank, " ", text).translate(_TO_HALF)
 
 
@@ -266,8 +266,7 @@ def _set(line: str, pairs: bool, kept: re.Pattern[str]) -> str:
         mended, spans = masked(usual, [(*term.span(), term[0]) for term in kept.finditer(usual)])
         for _, sign, pattern, replace in _RULES:
             mended = pattern.sub(replace, mended) if sign.search(mended) else mended
-        mended = unmasked(paired(mended) if pairs and _QUOTE.search(mended) else mended, spans)
-        if mended == line:
+        before, line = line, unmasked(paired(mended) if pairs and _QUOTE.search(mended) else mended, spans)
+        if line == before:
             break
-        line = mended
     return line

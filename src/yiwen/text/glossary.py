@@ -27,9 +27,12 @@ _END: Final = re.compile(f"(?!{_WORD})|(?<!{_WORD})|(?={_PARTICLES})")
 _ALIKE: Final = str.maketrans("İıΣς’", "iiσσ'")
 _FOREIGN: Final = re.compile(
     r"""[\s\ufeff]*(<\?xml\b|<tbx\b|<martif\b|\{\s*"[^"\n]*"\s*:|\[\s*(?:\{\s*"|\[\s*")|"""
-    r"""(?:"[^\t\n]*"\t"[^\t\n]*"\r?(?:\n|$))+\s*$|(?i:source|src)\b[^\t\n]*\t *(?i:target|tgt)\b)"""
+    r"""(?:"[^\t\n]*"\t"[^\t\n]*"\r?(?:\n|$))+\s*$|(?i:source|src)\b[^\t\n]*\t *(?i:target|tgt)\b|原文\t *译文|"""
+    r"""(?i:english|英[文语語])\t *(?i:chinese|中文)\s|(?i:chinese|中文)\t *(?i:english|英[文语語])\s)"""
 )
 """Glossaries in other forms than a table of terms."""
+_OTHER_TABLE: Final = re.compile(r"[^,;][,;][^,;]|\S(?: *[，；：→\u3000]|  ) *\S")
+"""What each line of a table with something else for TAB has."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,15 @@ class Glossary:
         """
         # Of these each line would be a term that is kept, and nobody would know.
         if found := _FOREIGN.match(expect(text, str, source, "its text")):
-            forms = {"<": "XML, as TBX is", '"': "a table with quotes", "s": "a table with a header"}
-            what = forms.get(found[1][0].lower(), "JSON")
+            forms = {"<": "XML, as TBX is", '"': "a table with quotes", "{": "JSON", "[": "JSON"}
+            what = forms.get(found[1][0], "a table with a header")
             raise DataError(f"{source} is {what}; write a line a term: a source term, TAB, its translation, no quotes")
-        lines = [line for line in text.split("\n") if line.strip()]
-        if lines and "\t" not in text and all(re.search("[^,;][,;][^,;]", line) for line in lines):
-            raise DataError(f"{source}: a comma or semicolon in each line, no TAB; write a term, TAB, its translation")
+        lines = {number: line for number, line in enumerate(text.split("\n"), 1) if normalise(line)}
+        if lines and "\t" not in text and all(map(_OTHER_TABLE.search, lines.values())):
+            raise DataError(f"{source}: each line has a comma or the like, no TAB; write a term, TAB, its translation")
         terms: dict[str, str] = {}
-        for number, line in enumerate(text.split("\n"), 1):
+        for number, line in lines.items():
             term, *rest = map(normalise, line.split("\t"))
-            if not term and not any(rest):
-                continue
             if not term or len(rest) > 1:
                 raise DataError(f"{source}: line {number} is {line!r}; write a source term, TAB, its translation")
             target = rest[0] if rest and rest[0] else term

@@ -79,8 +79,8 @@ def spelt(code: str) -> str:
     >>> spelt("zh_TW"), spelt("German"), spelt("pt-BR")
     ('zh-TW', 'de', 'pt-BR')
     """
-    code = expect(code, str, "a language", "its code, such as en, de, zh-Hans or zh-Hant").strip()
-    return _by_name().get(code.casefold(), code).replace("_", "-")
+    code = expect(code, str, "a language", "its code, such as en, de, zh-Hans or zh-Hant").strip().replace("_", "-")
+    return _by_name().get(code.casefold(), code)
 
 
 def meant(code: str) -> str:

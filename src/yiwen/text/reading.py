@@ -91,16 +91,17 @@ class Reader:
         if found and not self.uses_symbols and not is_said:
             prose, spans = masked(line)
         prose = rewritten(prose, self.src_lang)
+        if script_of(self.src_lang) == "Latin" and not prose.isascii():  # "Hello，world！" of a Chinese keyboard
+            prose = in_latin(prose)
         usual = recased(prose, self.subword, self.src_lang)
         is_recased = usual != prose
-        has_spaces, is_short = base(self.src_lang) not in UNSPACED, len(line) <= _LONG_WORD
         kept = to_keep(spans, self.n_symbols)
         reading = Reading(
             named(usual, spans, kept),
             flags=("recased",) if is_recased else (),
             is_capitals=is_recased and prose.upper() == prose.replace("ß", "SS"),  # many write GROßE
             is_paired=base(self.tgt_lang) not in CHINESE or is_paired(line),
-            is_word=not found and " " not in line and (has_spaces or is_short),
+            is_word=not found and " " not in line and (base(self.src_lang) not in UNSPACED or len(line) <= _LONG_WORD),
             begins_large=not is_said and line[:1] != line[:1].lower(),
             kept=kept,
             terms=tuple(target for _, _, target in found),
@@ -112,7 +113,8 @@ class Reader:
         if self.glossary is None:
             return []
         found = self.glossary.find(line)
-        found += apart(self.glossary.find(rewritten(line, self.src_lang)), found)
+        for script in ("zh-Hans", "zh-Hant") if base(self.src_lang) == "zh" else ():
+            found += apart(self.glossary.find(rewritten(line, script)), found)
         # An address or a placeholder with a word translated leads nowhere; COVID-19 is a word like others.
         spans = [place for place in places(SPAN, line) if not re.fullmatch(r"[A-Z\d-]+", place[2])]
         edges = [(edge, edge, "") for start, end, _ in found for edge in (start, end)]
@@ -134,19 +136,18 @@ class Reader:
     def lacks_term(self, reading: Reading, written: str) -> bool:
         """True where a translation, as the model or as we write it, does not hold what the glossary asks for."""
         texts = (restored(written, reading.kept), *reading.terms) if reading.terms else ("",)
-        said, *terms = (in_script(text, self.tgt_lang).casefold().replace("’", "'") for text in texts)
+        written_as = (rewritten(in_script(text, self.tgt_lang), self.tgt_lang) for text in texts)
+        said, *terms = (text.casefold().replace("’", "'") for text in written_as)
         return any(term not in said for term in terms)
 
     def to_write(self, text: str) -> str:
         """What a translation must start with or hold, in the script of Chinese that the model writes."""
-        line = normalise(text)
-        return line if canonical(self.model_lang) == canonical(self.tgt_lang) else in_script(line, self.model_lang)
+        write = rewritten if canonical(self.model_lang) == canonical(self.tgt_lang) else in_script
+        return write(normalise(text), self.model_lang)
 
     def write(self, reading: Reading, answer: str) -> str:
         """What is written of the model's answer."""
-        if self.n_symbols:
-            answer = restored(answer, reading.kept)
-        answer = answer.strip(" ")  # some models begin with one
+        answer = (restored(answer, reading.kept) if self.n_symbols else answer).strip(" ")  # some models begin with one
         word = answer.split(" ")[0]  # of a term: that of "iPhone 15" stays as it is, that of "zwei Kerle" does not
         is_begun = word == word.lower() and answer.startswith(reading.terms)
         if is_begun and reading.begins_large and not masked(word)[1]:
@@ -157,7 +158,7 @@ class Reader:
             prose, spans = masked(answer)
             answer = unmasked(capitals(prose, self.tgt_lang), spans)
         if base(self.tgt_lang) in CHINESE:
-            answer = typeset(answer, pairs=reading.is_paired, kept=reading.terms)
+            answer = typeset(answer, pairs=reading.is_paired, kept=(*reading.terms, *map(self.to_write, reading.terms)))
         return answer if canonical(self.model_lang) == canonical(self.tgt_lang) else in_script(answer, self.tgt_lang)
 
 

@@ -81,10 +81,8 @@ def script_share(text: str, script: str) -> float:
     >>> script_share("请参阅 concurrent.futures", "Han")
     0.6
     """
-    if script == "Latin" and text.isascii():
-        return 1.0
     letters = _letters(script)
-    if not LETTER.search(letters.sub("", text)):  # the usual case, told quickly
+    if (script == "Latin" and text.isascii()) or not LETTER.search(letters.sub("", text)):  # usual, and told quickly
         return 1.0
     units = _UNIT.findall(text)
     return sum(letters.match(unit) is not None for unit in units) / len(units)

@@ -62,8 +62,7 @@ def sentences(text: str, lang: str, uncut: frozenset[int] = frozenset()) -> list
     bounds = [0]
     form, plain = _READ_AS.get(base(lang), ("(?!)", ""))
     for line in re.sub(form, plain, text).split("\n"):
-        start = bounds[-1]
-        bounds += [start + bound for bound in _boundaries(line, base(lang))] + [start + len(line) + 1]
+        bounds += [bounds[-1] + bound for bound in (*_boundaries(line, base(lang)), len(line) + 1)]
     return _trimmed(text, bounds, uncut)
 
 
