@@ -143,7 +143,8 @@ def new_recipe(
     if tuple(plain_suffix(file)[1:] for file in found) == typed[::-1]:
         raise ConfigError(f"{files[0]} is named for {tgt_lang} and comes first; swap the files, or --from and --to")
     written = "zh-Hant" if is_traditional("".join(sorted(survey.letters))) else "zh-Hans"
-    if base(src_lang) != base(tgt_lang) == "zh" and written != canonical(tgt_lang):
+    is_told = base(tgt_lang) == "zh" and script_of(src_lang) not in ("Han", "Japanese", "Korean")
+    if is_told and written != canonical(tgt_lang):
         raise ConfigError(f"--to is {tgt_lang}, but the translations are {name_of(written)[0]}; give --to {written}")
     if survey.n_pairs < FEWEST_PAIRS:
         told = [f"{survey.n_pairs} of {survey.n_rows} rows have text on both sides", *_no_utf_8(survey)]

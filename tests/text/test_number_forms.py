@@ -9,6 +9,7 @@ from yiwen.text.numbers import _forms
 ANY = (
     *("1\u00a0000", "٬", "٫", "1،000", "星期三", "一百多万", "三到五百", "三十到五十万"),
     *("14.30 Uhr", "๑๔.๓๐ น.", "ora 14.30, godz. 14.30", "1430 UTC", "COVID-19", "5 K", "$3m", "£3 B", "€3tn"),
+    *("12。5", "5 km2"),
 )
 EXAMPLES = {
     "en": (
@@ -20,8 +21,10 @@ EXAMPLES = {
             "5 Mln",
         ),
         *("HUNDREDS AND HUNDREDS", "thousandſ upon thousandſ", "twenty one", "THIRTY - TWO", "24/7"),
+        *("67 thousand MILLIONS", "80, 000", "25m Voters", "1/2"),
     ),
-    "de": tuple(f"HALB {hour}" for hour in range(1, 13)),
+    "de": (*(f"HALB {hour}" for hour in range(1, 13)), "1/2"),
+    "fr": ("350 autres milliards", "7 millions et DEMI", "Deux milliards et demi", "pourcent", "1/2"),
     "zh": (
         *("20世纪八十年代", "20世紀80年代", "19世纪80年代", "18世纪80年代"),
         *("二十世纪八十年代", "十九世纪八十年代", "十八世紀八十年代", "5，000", "二○○八年", "一O二", "廿", "四万万"),
@@ -37,9 +40,10 @@ EXAMPLES = {
             "两年",
             "两天",
             "2万5",
+            "1/2",
         ),
     ),
-    "ja": ("5，000", "5兆"),
+    "ja": ("5，000", "5兆", "2、3", "2人", "10代", "1/2"),
     "fa": ("۳/۵ درصد", "3 هزار", "3 میلیون", "3 میلیارد", "3 تریلیون"),
     "nl": ("14.30 uur", "3 duizend", "3 MILJOEN", "3 miljard", "3 biljoen"),
     "ko": ("3시 반", "3십", "3백", "3조"),
