@@ -317,8 +317,8 @@ def test_a_run_goes_on_with_the_hardware_it_began_with(
         ({"attention": "packed"}, "attention='packed' is for CUDA in bf16, and here is cpu in float32; use 'fused'"),
         ({"threads": 0}, "threads is 0; use 1 to 512"),
         ({"threads": 513}, "threads is 513; use 1 to 512"),
-        ({"threads": 2, "shards": 3}, "shards is 3; use 1 to threads=2, a thread or more each"),
-        ({"shards": 0}, "shards is 0; use 1 to threads=1"),
+        ({"threads": 2, "shards": 3}, "shards is 3; use 1 to threads"),
+        ({"shards": 0}, "shards is 0; use 1 to threads"),
     ],
 )
 def test_a_choice_that_was_edited_into_none_that_can_be_computed_says_so(

@@ -53,8 +53,8 @@ class Hardware:
     """Size of a micro-batch that training.batch_tokens = "auto" found; 0: the recipe says it."""
 
     def __post_init__(self) -> None:
-        each = f"1 to threads={self.threads}, a thread or more each"
-        check_bounds("", self, ("threads", 1, MAX_THREADS, f"1 to {MAX_THREADS}"), ("shards", 1, self.threads, each))
+        threads = ("threads", 1, MAX_THREADS, f"1 to {MAX_THREADS}")
+        check_bounds("", self, threads, ("shards", 1, self.threads, "1 to threads"))
 
     @property
     def is_bf16(self) -> bool:
@@ -101,10 +101,10 @@ def choose(
     elif precision == "auto":
         precision = "bf16" if is_native else "float32"
     check_ways(attention, products, device=device, precision=precision)
-    if attention == "auto":
-        can_pack = is_native and precision == "bf16"  # no kernel of it runs on older GPUs
-        there = "packed" if may_pack and can_pack else "fused"
-        attention = _measured("attention", precision, threads // shards) if is_cpu else there
+    if attention == "auto" and is_cpu:
+        attention = _measured("attention", precision, threads // shards)
+    elif attention == "auto":  # no kernel for packed sentences runs on older GPUs
+        attention = "packed" if may_pack and is_native and precision == "bf16" else "fused"
     if products == "auto":
         products = _measured("products", precision, threads // shards) if is_cpu else "torch"
     return Hardware(
@@ -274,11 +274,9 @@ def check_ways(attention: str, products: str, *, device: str, precision: str) ->
 
     if attention == "packed" and not (device.startswith("cuda") and precision == "bf16"):
         raise ConfigError(f"attention='packed' is for CUDA in bf16, and here is {device} in {precision}; use 'fused'")
-    if products != "onednn":
-        return
-    if device != "cpu":
+    if products == "onednn" and device != "cpu":
         raise ConfigError(f"products='onednn', but it is for the CPU and device={device!r}; use 'auto' or 'torch'")
-    if not has_onednn(torch.bfloat16 if precision == "bf16" else torch.float32):
+    if products == "onednn" and not has_onednn(torch.bfloat16 if precision == "bf16" else torch.float32):
         why = f"this torch has none that computes {precision} on this processor"
         raise ConfigError(f"products='onednn', but {why}; use 'auto' or 'torch'")
 
