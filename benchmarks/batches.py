@@ -35,7 +35,7 @@ import ctranslate2
 import torch
 
 import yiwen
-from sides.report import RESULTS, machine_lines, publish, shown, spread
+from sides.report import RESULTS, how_many, machine_lines, publish, shown, spread
 from yiwen import hardware
 from yiwen.engines import torch_engine
 from yiwen.engines.ct2_engine import CT2Engine
@@ -279,8 +279,8 @@ def main() -> None:
     parser.add_argument("--engine", choices=["torch", "ctranslate2", "both"], default="torch")
     parser.add_argument("--model", choices=sorted(PRESETS), default="tiny")
     parser.add_argument("--dtype", help="torch: bf16 (where the processor has it) or float32; ctranslate2: int8 ...")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=how_many, default=1)
+    parser.add_argument("--rounds", type=how_many, default=3)
     parser.add_argument("--quick", action="store_true", help="one round of the exported `tiny`")
     parser.add_argument("--output", type=Path, nargs="?", const=RESULTS, help="folder for .md and .json")
     options = parser.parse_args()
@@ -291,8 +291,6 @@ def main() -> None:
     possible = sorted(COMPUTE_TYPES) if options.engine == "ctranslate2" else ["bf16", "float32"]
     if options.dtype not in possible:
         parser.error(f"--dtype {options.dtype} is none of {options.engine}'s; use {', '.join(possible)}")
-    if min(options.rounds, options.threads) < 1:
-        parser.error("--rounds and --threads are 1 or more")
     torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as name:
         if options.engine == "both":

@@ -32,7 +32,7 @@ from typing import Any
 
 import yiwen
 from sides.faults import Pair, changed_number, lost_placeholder, omitted_clause, repeated_phrase
-from sides.report import RESULTS, machine_lines, publish
+from sides.report import RESULTS, how_many, machine_lines, publish
 from yiwen import hardware
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig
@@ -298,7 +298,7 @@ def parsed() -> argparse.Namespace:
         default=[],
         help="a bundle or a run whose text lies prepared; repeatable; none: no part on a model",
     )
-    parser.add_argument("--rounds", type=int, default=3, help="translations with checks and without, in turn")
+    parser.add_argument("--rounds", type=how_many, default=3, help="translations with checks and without, in turn")
     parser.add_argument("--quick", action="store_true", help="the generated demo corpus")
     parser.add_argument("--output", type=Path, nargs="?", const=RESULTS, help="folder for .md and .json")
     return parser.parse_args()

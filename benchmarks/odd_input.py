@@ -28,7 +28,7 @@ from typing import Any
 
 import yiwen
 from sides.materials import demo_model, lines_of
-from sides.report import RESULTS, command, machine_lines, publish
+from sides.report import RESULTS, command, how_many, machine_lines, publish
 from yiwen import hardware
 from yiwen.evaluation.metrics import evaluate
 from yiwen.search.config import SearchConfig
@@ -197,7 +197,7 @@ def main() -> None:
     )
     parser.add_argument("--references", type=Path, nargs="+", default=[], help="Chinese that people wrote: to count in")
     parser.add_argument("--clean", type=Path, nargs="+", default=[], help="files NAME.LANGUAGE: to count in")
-    parser.add_argument("--lines", type=int, default=400)
+    parser.add_argument("--lines", type=how_many, default=400)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--output", type=Path, nargs="?", const=RESULTS)
     options = parser.parse_args()

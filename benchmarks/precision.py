@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import yiwen
+from sides.report import how_many
 from yiwen import hardware
 from yiwen.data.demo import write_demo
 from yiwen.files import write_json, write_text
@@ -115,9 +116,9 @@ standard errors.
 def main() -> None:
     """Measure, show, and write where asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--updates", type=int, default=400)
+    parser.add_argument("--updates", type=how_many, default=400)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=how_many, default=1)
     parser.add_argument("--quick", action="store_true", help="2 seeds of 8 updates of a tiny model")
     parser.add_argument("--output", type=Path, nargs="?", const=RESULTS, help="folder for .md and .json")
     options = parser.parse_args()

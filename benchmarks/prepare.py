@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from sides.report import how_many
 from yiwen.data import pipeline
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig
@@ -40,7 +41,7 @@ WANTED_MIB = 2048
 def main() -> None:
     """Generate, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=1_000_000)
+    parser.add_argument("--pairs", type=how_many, default=1_000_000)
     parser.add_argument("--workers", type=int, default=None)
     parser.add_argument("--quick", action="store_true", help="100,000 pairs")
     parser.add_argument("--folder", type=Path, default=None, help="where the temporary folder is made")

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sides.report import how_many
 from yiwen.data.demo import split
 from yiwen.hardware import describe
 
@@ -81,7 +82,7 @@ class Campaign:
 def main() -> None:
     """Kill, resume, compare, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=40)
+    parser.add_argument("--kills", type=how_many, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="3 kills")
     options = parser.parse_args()

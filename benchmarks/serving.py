@@ -33,7 +33,7 @@ from typing import Any
 import yiwen
 from sides.libretranslate import libretranslate
 from sides.materials import demo_model, exported, test_text
-from sides.report import RESULTS, command, in_fresh_process, machine_lines, publish, shown, spread
+from sides.report import RESULTS, command, how_many, in_fresh_process, machine_lines, publish, shown, spread
 from yiwen import hardware
 from yiwen.bundle import Bundle, find_bundle, open_bundle
 
@@ -167,13 +167,13 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--model", type=Path, help="a bundle or a run; a small demo model where not given")
     parser.add_argument("--src", type=Path, help="source text, a sentence a line")
     parser.add_argument("--ref", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--lines", type=int, default=1000, help="lines of the text to translate")
-    parser.add_argument("--beam", type=int, default=4)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=3, help="windows of each")
+    parser.add_argument("--lines", type=how_many, default=1000, help="lines of the text to translate")
+    parser.add_argument("--beam", type=how_many, default=4)
+    parser.add_argument("--threads", type=how_many, default=1)
+    parser.add_argument("--rounds", type=how_many, default=3, help="windows of each")
     parser.add_argument("--seconds", type=float, default=10, help="length of a window")
     parser.add_argument("--libretranslate", type=Path, help="the Python of an environment that has LibreTranslate")
-    parser.add_argument("--demo-steps", type=int, default=200, help="updates of the demo model")
+    parser.add_argument("--demo-steps", type=how_many, default=200, help="updates of the demo model")
     parser.add_argument("--quick", action="store_true", help="1 window of 2 seconds")
     parser.add_argument("--output", type=Path, nargs="?", const=RESULTS, help="folder for .md and .json")
     options = parser.parse_args()

@@ -42,7 +42,7 @@ import numpy as np
 import torch
 
 import yiwen
-from sides.report import RESULTS, in_fresh_process, machine_lines, publish, shown, spread
+from sides.report import RESULTS, how_many, in_fresh_process, machine_lines, publish, shown, spread
 from sides.rivals import ADAPTERS, missing
 from yiwen import hardware
 from yiwen.data.config import DataConfig
@@ -268,17 +268,19 @@ def parsed() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=list(PRESETS), default="small", help="preset of the shape")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=how_many, default=1)
     parser.add_argument("--precision", choices=["auto", "bf16", "float32"], default="auto", help="of our side")
     parser.add_argument("--scaling", action="store_true", help="ours with --threads against ours with one")
     parser.add_argument("--attention", default="", metavar="A,B", help="ours with A against ours with B")
     parser.add_argument("--device", default="cpu", help="of our side, with --attention; cpu, cuda ...")
     parser.add_argument("--rivals", default="", metavar="NAMES", help=f"of {', '.join(ADAPTERS)}; or all")
-    parser.add_argument("--rounds", type=int, default=3, help="windows a side")
-    parser.add_argument("--updates", type=int, default=30, help="updates a window")
+    parser.add_argument("--rounds", type=how_many, default=3, help="windows a side")
+    parser.add_argument("--updates", type=how_many, default=30, help="updates a window")
     parser.add_argument("--warm-up", type=int, help="updates before each window, of the same batches; all of them")
     parser.add_argument("--seconds", type=float, default=math.inf, help="end a window early after this many")
-    parser.add_argument("--batch-tokens", type=int, default=BATCH_TOKENS, help="positions of a batch, padding counted")
+    parser.add_argument(
+        "--batch-tokens", type=how_many, default=BATCH_TOKENS, help="positions of a batch, padding counted"
+    )
     parser.add_argument("--update-tokens", type=int, default=0, help="target tokens gathered an update; 0: one batch")
     parser.add_argument("--quick", action="store_true", help="2 rounds of 2 updates")
     parser.add_argument("--output", type=Path, nargs="?", const=RESULTS, help="folder for .md and .json")

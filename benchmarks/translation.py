@@ -31,7 +31,7 @@ from typing import Any
 
 import yiwen
 from sides.materials import Row, Text, demo_model, lines_of, rows_of, test_text
-from sides.report import RESULTS, command, in_fresh_process, machine_lines, publish, shown, spread
+from sides.report import RESULTS, command, how_many, in_fresh_process, machine_lines, publish, shown, spread
 from yiwen import hardware
 from yiwen.bundle import Bundle, find_bundle, open_bundle
 from yiwen.evaluation.metrics import quick_score
@@ -225,13 +225,13 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--student", type=Path, help="a student of it, a bundle or a run")
     parser.add_argument("--src", type=Path, help="source text, a sentence a line")
     parser.add_argument("--ref", type=Path, help="its references; without them there is no BLEU")
-    parser.add_argument("--lines", type=int, default=1000, help="lines of the text to translate")
-    parser.add_argument("--latency", type=int, default=200, help="lines of it to translate alone")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=3, help="windows an engine")
-    parser.add_argument("--duel-rounds", type=int, default=11, help="rounds of each ratio")
-    parser.add_argument("--starts", type=int, default=7, help="starts of the command an engine")
-    parser.add_argument("--demo-steps", type=int, default=200, help="updates of the demo model")
+    parser.add_argument("--lines", type=how_many, default=1000, help="lines of the text to translate")
+    parser.add_argument("--latency", type=how_many, default=200, help="lines of it to translate alone")
+    parser.add_argument("--threads", type=how_many, default=1)
+    parser.add_argument("--rounds", type=how_many, default=3, help="windows an engine")
+    parser.add_argument("--duel-rounds", type=how_many, default=11, help="rounds of each ratio")
+    parser.add_argument("--starts", type=how_many, default=7, help="starts of the command an engine")
+    parser.add_argument("--demo-steps", type=how_many, default=200, help="updates of the demo model")
     parser.add_argument("--quick", action="store_true", help="1 window of 64 lines, 3 rounds a ratio")
     parser.add_argument("--output", type=Path, nargs="?", const=RESULTS, help="folder for .md and .json")
     options = parser.parse_args()

@@ -311,6 +311,28 @@ def test_a_run_goes_on_with_the_hardware_it_began_with(
     assert "'cuda:7', but torch" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        ({"attention": "packed"}, "attention='packed' is for CUDA in bf16, and here is cpu in float32; use 'fused'"),
+        ({"threads": 0}, "threads is 0; use 1 to 512"),
+        ({"threads": 513}, "threads is 513; use 1 to 512"),
+        ({"threads": 2, "shards": 3}, "shards is 3; use 1 to threads"),
+        ({"shards": 0}, "shards is 0; use 1 to threads"),
+    ],
+)
+def test_a_choice_that_was_edited_into_none_that_can_be_computed_says_so(
+    text: Path, run: Path, chosen: dict[str, Any], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As where a run of a GPU is to go on on a CPU, and only the device was changed."""
+    path = run / "hardware.json"
+    table = json.loads(path.read_text("utf-8"))
+    table["chosen"] |= chosen
+    path.write_text(json.dumps(table), encoding="utf-8")
+    assert train(text, run, "--resume") == 4
+    assert told in capsys.readouterr().err
+
+
 def test_a_run_from_before_products_were_chosen_goes_on_with_the_ones_it_had(text: Path, tmp_path: Path) -> None:
     run, ways = tmp_path / "run", ["attention='plain'", "products='torch'"]
     assert train(text, run, settings=[*FAST, *ways]) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shlex
@@ -25,6 +26,14 @@ def in_fresh_process(script: str, arguments: Sequence[str], *, threads: int) -> 
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout.rstrip("\n").split("\n")[-1])
     return result
+
+
+def how_many(text: str) -> int:
+    """The type of an option that says how many, for argparse."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is too few; use 1 or more")
+    return number
 
 
 def spread(values: Sequence[float], digits: int = 3) -> dict[str, float]:

@@ -238,7 +238,7 @@ def weights_path(bundle: Bundle) -> Path:
         CheckpointError: If it is not there or has changed, or belongs to another model by now.
     """
     path = bundle.folder / WEIGHTS
-    if not path.is_file() and (bundle.folder / EXPORTED).is_dir():
+    if WEIGHTS not in bundle.hashes or (not path.is_file() and (bundle.folder / EXPORTED).is_dir()):
         why = "it was exported for machines without torch"
         remedy = "use the bundle that it was exported from or, where that can do it, engine='ctranslate2'"
         raise CheckpointError(f"{bundle.folder} holds no {WEIGHTS}: {why}; {remedy}")

@@ -14,6 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
+from yiwen.config import check_bounds
 from yiwen.errors import ConfigError
 from yiwen.measured import faster_attention, faster_precision, faster_products, remembered
 from yiwen.once import usable_cores
@@ -50,6 +51,10 @@ class Hardware:
     """Parts of a micro-batch that are computed side by side, by threads / shards threads each."""
     batch_tokens: int = 0
     """Size of a micro-batch that training.batch_tokens = "auto" found; 0: the recipe says it."""
+
+    def __post_init__(self) -> None:
+        threads = ("threads", 1, MAX_THREADS, f"1 to {MAX_THREADS}")
+        check_bounds("", self, threads, ("shards", 1, self.threads, "1 to threads"))
 
     @property
     def is_bf16(self) -> bool:
@@ -95,13 +100,11 @@ def choose(
         precision = _measured("precision", "", threads // shards) if has_native_bf16() else "float32"
     elif precision == "auto":
         precision = "bf16" if is_native else "float32"
-    check_products(products, device=device, precision=precision)
-    can_pack = device.startswith("cuda") and precision == "bf16"
-    if attention == "packed" and not can_pack:
-        raise ConfigError(f"attention='packed' is for CUDA in bf16, and here is {device} in {precision}; use 'fused'")
-    if attention == "auto":
-        there = "packed" if may_pack and can_pack and is_native else "fused"  # no kernel of it runs on older GPUs
-        attention = _measured("attention", precision, threads // shards) if is_cpu else there
+    check_ways(attention, products, device=device, precision=precision)
+    if attention == "auto" and is_cpu:
+        attention = _measured("attention", precision, threads // shards)
+    elif attention == "auto":  # no kernel for packed sentences runs on older GPUs
+        attention = "packed" if may_pack and is_native and precision == "bf16" else "fused"
     if products == "auto":
         products = _measured("products", precision, threads // shards) if is_cpu else "torch"
     return Hardware(
@@ -259,21 +262,21 @@ def _measured(what: str, precision: str, threads: int) -> str:
     return remembered(asked, is_answer=lambda answer: answer in get_args(answers), measure=measure)
 
 
-def check_products(products: str, *, device: str, precision: str) -> None:
-    """Make sure that the library asked for can compute the products.
+def check_ways(attention: str, products: str, *, device: str, precision: str) -> None:
+    """Make sure that attention and products can be computed in the ways asked for.
 
     Raises:
-        ConfigError: If it is oneDNN and cannot.
+        ConfigError: If sentences are to be packed or oneDNN is to multiply, and cannot.
     """
     import torch
 
     from yiwen.model.linear import has_onednn
 
-    if products != "onednn":
-        return
-    if device != "cpu":
+    if attention == "packed" and not (device.startswith("cuda") and precision == "bf16"):
+        raise ConfigError(f"attention='packed' is for CUDA in bf16, and here is {device} in {precision}; use 'fused'")
+    if products == "onednn" and device != "cpu":
         raise ConfigError(f"products='onednn', but it is for the CPU and device={device!r}; use 'auto' or 'torch'")
-    if not has_onednn(torch.bfloat16 if precision == "bf16" else torch.float32):
+    if products == "onednn" and not has_onednn(torch.bfloat16 if precision == "bf16" else torch.float32):
         why = f"this torch has none that computes {precision} on this processor"
         raise ConfigError(f"products='onednn', but {why}; use 'auto' or 'torch'")
 

@@ -162,7 +162,7 @@ def _settle(run: Path, loaded: LoadedRecipe) -> Hardware:
         try:
             chosen = parse(Hardware, json.loads(hardware_path.read_text("utf-8"))["chosen"], source=str(hardware_path))
             hardware.check_device(chosen.device)
-            hardware.check_products(chosen.products, device=chosen.device, precision=chosen.precision)
+            hardware.check_ways(chosen.attention, chosen.products, device=chosen.device, precision=chosen.precision)
         except (OSError, ValueError, KeyError, TypeError) as error:
             remedy = f"a run goes on where it began: restore the file or the device, or {NEW_RUN}"
             raise CheckpointError(f"{hardware_path} cannot be used ({error}); {remedy}") from error

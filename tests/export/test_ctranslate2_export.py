@@ -116,6 +116,20 @@ def test_a_new_bundle_holds_the_exported_model_and_no_weights(bundle: Path, tmp_
         export_ctranslate2(open_bundle(output), valid=None, output=tmp_path / "again")
 
 
+def test_a_bundle_that_was_made_without_weights_has_none_whatever_became_of_its_engine(
+    bundle: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "lean"
+    export_ctranslate2(open_bundle(bundle), dtype="float32", valid=None, output=output)
+    shutil.rmtree(output / "ctranslate2")
+    message = "exported for machines without torch; use the bundle that it was exported from"
+    with pytest.raises(CheckpointError, match=message):
+        load_model(open_bundle(output))
+    shutil.copy(bundle / "model.safetensors", output)  # no manifest tells whether it is the same model's
+    with pytest.raises(CheckpointError, match=message):
+        load_model(open_bundle(output))
+
+
 def test_a_bundle_that_cannot_be_written_asks_for_an_output(
     bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,7 +168,7 @@ def test_impossible_training_comparisons_are_refused(
     ("arguments", "message"),
     [
         (["--engine", "torch", "--dtype", "int8"], "--dtype int8 is none of torch's; use bf16, float32"),
-        (["--rounds", "0"], "--rounds and --threads are 1 or more"),
+        (["--rounds", "0"], "argument --rounds: 0 is too few; use 1 or more"),
     ],
 )
 def test_batches_that_cannot_be_measured_are_refused(
@@ -178,6 +178,28 @@ def test_batches_that_cannot_be_measured_are_refused(
     with pytest.raises(SystemExit):
         load("batches").main()
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("script", "option"),
+    [
+        ("checks", "rounds"),
+        ("odd_input", "lines"),
+        ("precision", "updates"),
+        ("prepare", "pairs"),
+        ("resume", "kills"),
+        ("serving", "beam"),
+        ("training", "updates"),
+        ("translation", "starts"),
+    ],
+)
+def test_nothing_is_measured_of_nothing(
+    script: str, option: str, load: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(sys, "argv", [f"{script}.py", f"--{option}", "0"])
+    with pytest.raises(SystemExit):
+        load(script).main()
+    assert f"argument --{option}: 0 is too few; use 1 or more" in capsys.readouterr().err
 
 
 def test_each_size_of_batches_is_compared_with_the_engines_own(load: Any) -> None:

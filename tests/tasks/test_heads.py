@@ -172,7 +172,7 @@ def test_shards_of_a_labelled_batch_give_its_gradients(for_words: bool) -> None:
     found = []
     weights = torch.rand(K, generator=torch.Generator().manual_seed(1))
     for n_shards in (1, 2):
-        with ShardPool(replace(CPU, shards=n_shards)) as shards:
+        with ShardPool(replace(CPU, threads=n_shards, shards=n_shards)) as shards:
             compute_gradients(
                 model,
                 [np.array([0, 1, 2])],

@@ -130,7 +130,7 @@ def test_a_batch_in_shards_gives_the_gradients_of_the_whole() -> None:
     model = build(0.0)
     gradients = []
     for n_shards in (1, 3):
-        with ShardPool(replace(CPU, shards=n_shards)) as pool:
+        with ShardPool(replace(CPU, threads=n_shards, shards=n_shards)) as pool:
             compute_gradients(
                 model, [np.arange(3)], load=batch_of, loss_fn=translation_loss(0.1, rdrop=5.0), seeds=(1, 2),
                 pool=pool,

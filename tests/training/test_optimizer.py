@@ -76,7 +76,7 @@ def test_muon_takes_the_matrices_and_adamw_the_rest() -> None:
 
 def test_the_matrices_are_dealt_out_among_the_shards() -> None:
     model = transformer()
-    *muons, adamw = build_optimizers(model, replace(SMALL, optimizer="muon"), replace(CPU, shards=3))
+    *muons, adamw = build_optimizers(model, replace(SMALL, optimizer="muon"), replace(CPU, threads=3, shards=3))
     (whole, _) = build_optimizers(model, replace(SMALL, optimizer="muon"), CPU)
     assert [type(optimizer) for optimizer in muons] == [Muon] * 3
     assert isinstance(adamw, Adam)
@@ -84,7 +84,7 @@ def test_the_matrices_are_dealt_out_among_the_shards() -> None:
     assert {id(parameter) for parameter in dealt} == {id(p) for p in whole.param_groups[0]["params"]}
     sizes = [len(muon.param_groups[0]["params"]) for muon in muons]
     assert max(sizes) - min(sizes) <= 1
-    *each_alone, _ = build_optimizers(model, replace(SMALL, optimizer="muon"), replace(CPU, shards=97))
+    *each_alone, _ = build_optimizers(model, replace(SMALL, optimizer="muon"), replace(CPU, threads=97, shards=97))
     assert len(each_alone) == len(dealt)
 
 

@@ -98,7 +98,7 @@ def test_shards_of_a_batch_give_its_gradients(n_shards: int) -> None:
     model = ToyModel().double()
     whole = gradients(model, [[0, 1, 2, 3, 4, 5, 6], [7, 8]])
     expected = flat(model).clone()
-    with ShardPool(replace(CPU, shards=n_shards)) as pool:
+    with ShardPool(replace(CPU, threads=n_shards, shards=n_shards)) as pool:
         found = gradients(model, [[0, 1, 2, 3, 4, 5, 6], [7, 8]], pool=pool)
     assert torch.allclose(flat(model), expected, rtol=1e-12, atol=0)
     assert found.n_tokens == whole.n_tokens
@@ -111,12 +111,12 @@ def test_shards_draw_dropout_of_their_own_and_always_the_same() -> None:
     found = []
     for _ in range(3):
         torch.rand(5)  # what the process drew before does not matter
-        with ShardPool(replace(CPU, shards=3)) as pool:
+        with ShardPool(replace(CPU, threads=3, shards=3)) as pool:
             gradients(model, [[0, 1, 2, 3, 4, 5, 6]], loss_fn=translation_loss(0.1), pool=pool)
         found.append(flat(model).clone())
     assert torch.equal(found[0], found[1])
     assert torch.equal(found[0], found[2])
-    with ShardPool(replace(CPU, shards=3)) as pool:
+    with ShardPool(replace(CPU, threads=3, shards=3)) as pool:
         gradients(model, [[0, 1, 2, 3, 4, 5, 6]], loss_fn=translation_loss(0.1), pool=pool, seeds=(1, 3))
     assert not torch.equal(found[0], flat(model))
 
@@ -128,7 +128,7 @@ def test_what_torch_makes_tensors_of_by_default_changes_no_loss(
 ) -> None:
     """Of 11 shards some have no row."""
     model = tiny_transformer().train()
-    with ShardPool(replace(CPU, shards=n_shards)) as pool:
+    with ShardPool(replace(CPU, threads=n_shards, shards=n_shards)) as pool:
         usual = gradients(model, [[0, 1, 2], [3, 4, 5, 6]], translation_loss(0.1, rdrop=rdrop), pool=pool)
         with torch_making(default):
             there = gradients(model, [[0, 1, 2], [3, 4, 5, 6]], translation_loss(0.1, rdrop=rdrop), pool=pool)
@@ -138,7 +138,7 @@ def test_what_torch_makes_tensors_of_by_default_changes_no_loss(
 def test_a_parameter_that_no_shard_needs_has_no_gradient() -> None:
     """Where layer dropout leaves a layer out, say."""
     model = ToyModel()
-    with ShardPool(replace(CPU, shards=2)) as pool:
+    with ShardPool(replace(CPU, threads=2, shards=2)) as pool:
         gradients(model, [[0, 1, 2]], lambda m, batch: (m.inner(m.embedding(batch.tgt_in)).sum(), 1), pool=pool)
     assert (model.inner.weight.grad is None, model.out.weight.grad is None) == (False, True)
 
@@ -156,7 +156,7 @@ def test_an_error_in_a_shard_arrives_when_all_threads_have_stopped() -> None:
         ended.append(number)
         return number
 
-    with ShardPool(replace(CPU, shards=3)) as pool:
+    with ShardPool(replace(CPU, threads=3, shards=3)) as pool:
         with pytest.raises(ValueError, match="shard 1"):
             pool.run(work)
         assert sorted(ended) == [0, 2]
@@ -207,7 +207,7 @@ def test_each_micro_batch_and_shard_draws_from_a_seed_of_its_own(n_shards: int, 
         drawn.append(dropout(torch.ones(64), 0.5).tolist())
         return per_row_loss(model, batch)
 
-    with ShardPool(replace(CPU, shards=n_shards)) as pool:
+    with ShardPool(replace(CPU, threads=n_shards, shards=n_shards)) as pool:
         gradients(ToyModel(), [[0, 1], [2, 3]], loss_fn, seeds=(5, 7), pool=pool)
     expected = []
     for place in places:
@@ -257,10 +257,10 @@ def test_optimizers_step_side_by_side_as_they_do_in_turn() -> None:
     def stepped(n_threads: int) -> list[torch.Tensor]:
         torch.manual_seed(0)
         model = ToyModel()
-        optimizers = build_optimizers(model, replace(SMALL, optimizer="muon"), replace(CPU, shards=2))
+        optimizers = build_optimizers(model, replace(SMALL, optimizer="muon"), replace(CPU, threads=2, shards=2))
         for parameter in model.parameters():
             parameter.grad = torch.full_like(parameter, 0.3).cumsum(0)
-        with ShardPool(replace(CPU, shards=n_threads)) as pool:
+        with ShardPool(replace(CPU, threads=n_threads, shards=n_threads)) as pool:
             apply_gradients(model, optimizers, rate=0.25, norm=5.0, clip_norm=1.0, pool=pool)
         return [parameter.detach() for parameter in model.parameters()]
 

@@ -86,12 +86,10 @@ def open_engine(
             remedy = "an exported engine computes as it was exported; leave dtype out, or export again with --dtype"
             raise ConfigError(f"dtype={dtype!r} with engine='ctranslate2': {remedy}")
         return Opened(engine=_exported(bundle, device=device, threads=threads), n_at_once=2)
-    note = ""
-    if others:
-        for other in others:
-            _check_alike(bundle, other)
-        note = "an exported engine holds one model; using torch" if has_export and engine == "auto" else ""
-    elif engine == "auto" and has_export and device in ("auto", "cpu") and dtype == "auto":
+    for other in others:
+        _check_alike(bundle, other)
+    note = "an exported engine holds one model; using torch" if others and has_export and engine == "auto" else ""
+    if engine == "auto" and has_export and not others and device in ("auto", "cpu") and dtype == "auto":
         obstacle = obstacle_of(bundle)
         has_trained = (bundle.folder / WEIGHTS).is_file() and find_spec("torch") is not None
         if not obstacle or not has_trained:  # alone, the exported engine says itself what it cannot do
