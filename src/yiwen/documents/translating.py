@@ -80,8 +80,7 @@ def translated(
 
 
 def _drafts(texts: Sequence[str], translate: Translate) -> list[_Draft]:
-    unique = list(dict.fromkeys(texts))
-    found = {}
+    unique, found = list(dict.fromkeys(texts)), dict[str, _Draft]()
     answers = [*expect(translate(unique), Iterable, "what came back", "a list of translations")] if unique else []
     if len(answers) != len(unique):
         raise ConfigError(f"of {len(unique)} texts {len(answers)} translations came back; return one each, in order")
