@@ -698,3 +698,12 @@ def test_code_in_tags_stays_in_a_string_of_a_program() -> None:
     assert json.loads(translated_here(json.dumps([source]), "json")) == [out]
     entry = f'msgid "{source}"\nmsgstr ""\n'
     assert polib.pofile(translated_here(entry, "po").decode())[0].msgstr == out
+
+
+@pytest.mark.parametrize(("tgt_lang", "named"), [("de", "de"), ("zh-Hant", "zh_Hant"), ("", "")])
+def test_a_po_file_that_names_no_language_yet_names_that_of_the_translation(tgt_lang: str, named: str) -> None:
+    header = '# A file.\n\nmsgid ""\nmsgstr ""\n"Project-Id-Version: x\\n"\n"Language: {}\\n"\n"X: y\\n"\n\n'
+    entry = 'msgid ""\n"Language: \\n"\n"is it\\n"\nmsgstr "a"\n'
+    out = translated_here(header.format("") + entry, "po", tgt_lang=tgt_lang).decode()
+    assert out == header.format(named) + entry
+    assert translated_here(entry, "po", tgt_lang=tgt_lang).decode() == entry

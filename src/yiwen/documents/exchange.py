@@ -27,6 +27,7 @@ _ENTRY: Final = re.compile(
 )
 """An entry begins with its flags, up to 30 lines of what its text was (each of them may begin one), and its context."""
 _LANGUAGE: Final = re.compile(r"^Language:[ \t]*([\w@-]+)", re.MULTILINE)
+_NO_LANGUAGE: Final = re.compile(r'\A((?:#.*\n|\n)*+msgid ""\nmsgstr ""\n(?:".*\n)*?"Language: *)(?=\\n"\n)')
 _PLURAL: Final = re.compile(r"^Plural-Forms:[^;\n]*;\s*plural\s*=([^;\n]+)", re.MULTILINE)
 """In the header of a PO file."""
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -52,6 +53,7 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
     Raises:
         DataError: If there is no entry, or its header names another language than `tgt_lang`.
     """
+    source = _NO_LANGUAGE.sub(rf"\g<1>{tgt_lang.replace('-', '_')}", source)
     if not (entries := list(_ENTRY.finditer(source))):
         raise DataError("not a PO file: it has no msgid and msgstr with texts in quotes; give one that gettext reads")
     header = next((_unquoted(entry["forms"]) for entry in entries if not _unquoted(entry["msgid"])), "")

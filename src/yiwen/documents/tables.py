@@ -30,8 +30,6 @@ _VARIANT: Final = re.compile(rf"(?=[^|]* )\s*(?:\{{\d+\}}|\[\d+,(?:\d+|\*)\])?{S
 _VARIANTS: Final = re.compile(rf"{_VARIANT.pattern}(?:\|{_VARIANT.pattern})+")
 """`no car | a car | {n} cars` of vue-i18n and `{0} No car|[1,*] Many cars` of Laravel, and one of these."""
 _LOCALE: Final = re.compile(r'("@@locale"\s*:\s*)"[^"\\]*"')
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-"""Half a character, as `"\\ud83d"` in JSON: nobody can translate it."""
 _FORMULA: Final = ("=", "+", "-", "@")
 _ROW: Final = re.compile(r"(\s*(?:(?:[-*•·#>|]+|\d+[.)])\s+)?)(.*)", re.DOTALL)
 """Indentation and bullet of a line, and its text."""
@@ -155,5 +153,6 @@ def is_code(text: str) -> bool:
 
 
 def _string(text: str, finish: Callable[[str], str], *, raw: str, is_joined: bool) -> Part:
-    tokens = () if is_code(text) or _SURROGATE.search(text) else string_tokens(text, is_joined=is_joined)
+    # Half a character, as "\ud83d" in JSON, is nothing that anybody can translate.
+    tokens = () if is_code(text) or re.search("[\ud800-\udfff]", text) else string_tokens(text, is_joined=is_joined)
     return string_unit(tokens, finish, raw=raw)
