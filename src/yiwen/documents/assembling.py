@@ -42,9 +42,9 @@ _KEEP: Final = re.compile(
 Of Laravel `:name`, of Chrome `$NAME$`, of i18next `$t(key)`, of PHP and Dart `$name`, of Drupal `@name` and `%name`, of
 Symfony `%name%`, of Xcode `%#@name@` and `%arg`, in a plural of ICU `#`; `[[link]]`, `[@note]`, `:smile:`.
 """
-_BLANK: Final = r"(?:\s|&nbsp;)"
-_SIGN: Final = rf"{_BLANK}*+(?:(?:[|•·\u200c]|&(?:bull|middot|zwnj);){_BLANK}*+)++"
-BETWEEN: Final = re.compile(rf"((?:\A|(?<![\s;])(?={_BLANK}))(?:(?<!\b\w){_SIGN}|{_SIGN}(?!\w\b))(?:\Z|(?<=[\s;])))")
+_SPACE: Final = r"(?>(?:\s|&nbsp;)*)"
+_SIGN: Final = rf"{_SPACE}(?>(?:(?:[|•·\u200c]|&(?:bull|middot|zwnj);){_SPACE})+)"
+BETWEEN: Final = re.compile(rf"((?:\A|(?<![\s;])(?=\s|&nbsp;))(?:(?<!\b\w){_SIGN}|{_SIGN}(?!\w\b))(?:\Z|(?<=[\s;])))")
 """What stands between the texts of a menu or a title: Home | About us · Help; not in a formula, P(A | B).
 
 With zwnj, which mails put behind their first words for nobody to see.

@@ -27,7 +27,7 @@ _ENTRY: Final = re.compile(
 )
 """An entry begins with its flags, up to 30 lines of what its text was (each of them may begin one), and its context."""
 _LANGUAGE: Final = re.compile(r"^Language:[ \t]*([\w@-]+)", re.MULTILINE)
-_NO_LANGUAGE: Final = re.compile(r'\A((?:#.*\n|\n)*+msgid ""\nmsgstr ""\n(?:".*\n)*?"Language: *)(?=\\n"\n)')
+_NO_LANGUAGE: Final = re.compile(r'\A((?>(?:#.*\n|\n)*)msgid ""\nmsgstr ""\n(?:".*\n)*?"Language: *)(?=\\n"\n)')
 _PLURAL: Final = re.compile(r"^Plural-Forms:[^;\n]*;\s*plural\s*=([^;\n]+)", re.MULTILINE)
 """In the header of a PO file."""
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
