@@ -367,3 +367,7 @@ def test_what_mails_put_behind_their_first_words_for_nobody_to_see_is_no_text() 
     unseen = "&nbsp;&zwnj;&nbsp;&zwnj;&nbsp;&zwnj;"
     assert texts_of(f"<div>Your order is here{unseen}</div>", "html") == ["Your order is here"]
     assert translated_here(f"<div>One{unseen}</div>", "html").decode() == f"<div>ONE{unseen}</div>"
+
+
+def test_signs_in_a_row_take_no_longer_than_other_text() -> None:
+    assert texts_of(f"<p>one{' |' * 100_000}two</p>", "html") == [f"one{' |' * 100_000}two"]

@@ -44,7 +44,9 @@ Symfony `%name%`, of Xcode `%#@name@` and `%arg`, in a plural of ICU `#`; `[[lin
 """
 _SPACE: Final = r"(?>(?:\s|&nbsp;)*)"
 _SIGN: Final = rf"{_SPACE}(?>(?:(?:[|•·\u200c]|&(?:bull|middot|zwnj);){_SPACE})+)"
-BETWEEN: Final = re.compile(rf"((?:\A|(?<![\s;])(?=\s|&nbsp;))(?:(?<!\b\w){_SIGN}|{_SIGN}(?!\w\b))(?:\Z|(?<=[\s;])))")
+BETWEEN: Final = re.compile(
+    rf"((?:\A|(?<![\s;|•·\u200c])(?=[\s&]))(?:(?<!\b\w){_SIGN}|{_SIGN}(?!\w\b))(?:\Z|(?<=[\s;])))"
+)
 """What stands between the texts of a menu or a title: Home | About us · Help; not in a formula, P(A | B).
 
 With zwnj, which mails put behind their first words for nobody to see.
