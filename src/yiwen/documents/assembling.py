@@ -43,10 +43,8 @@ Of Laravel `:name`, of Chrome `$NAME$`, of i18next `$t(key)`, of PHP and Dart `$
 Symfony `%name%`, of Xcode `%#@name@` and `%arg`, in a plural of ICU `#`; `[[link]]`, `[@note]`, `:smile:`.
 """
 _SPACE: Final = r"(?>(?:\s|&nbsp;)*)"
-_SIGN: Final = rf"{_SPACE}(?>(?:(?:[|•·\u200c]|&(?:bull|middot|zwnj);){_SPACE})+)"
-BETWEEN: Final = re.compile(
-    rf"((?:\A|(?<![\s;|•·\u200c])(?=[\s&]))(?:(?<!\b\w){_SIGN}|{_SIGN}(?!\w\b))(?:\Z|(?<=[\s;])))"
-)
+_BAR: Final = rf"{_SPACE}(?>(?:(?:[|•·\u200c]|&(?:bull|middot|zwnj);){_SPACE})+)"
+SIGNS: Final = re.compile(rf"((?:\A|(?<![\s;|•·\u200c])(?=[\s&]))(?:(?<!\b\w){_BAR}|{_BAR}(?!\w\b))(?:\Z|(?<=[\s;])))")
 """What stands between the texts of a menu or a title: Home | About us · Help; not in a formula, P(A | B).
 
 With zwnj, which mails put behind their first words for nobody to see.
@@ -89,10 +87,10 @@ def running(tokens: Iterable[Token | Part], units: Callable[[list[Token]], list[
 def _parted(token: Token | Part) -> Sequence[Token | Part]:
     """A text, cut at the signs of a menu, which come as they are written."""
     if isinstance(token, Token) and token.kind == "text" and not (token.is_kept or token.wrap[0]):
-        raws, texts = BETWEEN.split(token.raw), BETWEEN.split(token.text)
+        raws, texts = SIGNS.split(token.raw), SIGNS.split(token.text)
         if len(raws) == len(texts):
             both = zip(raws, texts, strict=True)
-            return [raw if BETWEEN.fullmatch(raw) else Token("text", raw, text) for raw, text in both]
+            return [raw if SIGNS.fullmatch(raw) else Token("text", raw, text) for raw, text in both]
     return [token]
 
 

@@ -15,7 +15,7 @@ from itertools import dropwhile
 from typing import Final
 
 from yiwen.documents import direction
-from yiwen.documents.assembling import BETWEEN, BLANK, pairs, running, units_of
+from yiwen.documents.assembling import BLANK, SIGNS, pairs, running, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, xml_pieces
 from yiwen.documents.unit import Part, Token, Wrap
 from yiwen.text.scripts import turns_leftwards
@@ -41,7 +41,7 @@ _AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTa
 _RANGE: Final = re.compile(r"(bookmark|commentRange|move\w+Range|perm)(?:(Start)|End)")
 """What a comment or a reference is about, from one empty element to another."""
 _BREAKS: Final = frozenset(["br", "cr", "tab", "ptab"])
-_APART: Final = re.compile(rf"({BETWEEN.pattern[1:-1]}|\A\s+|(?<!\s)(?:\s*[\t\n]\s*|\s+\Z))")
+_APART: Final = re.compile(rf"({SIGNS.pattern[1:-1]}|\A\s+|(?<!\s)(?:\s*[\t\n]\s*|\s+\Z))")
 """What gets a run of its own: blanks at an edge, and a tab, a line break or a sign, which ends a text anywhere."""
 _IGNORED: Final = frozenset(["proofErr", "lastRenderedPageBreak", "softHyphen", "rPh", "phoneticPr"])
 _PROOFING: Final = re.compile(r'<\w+:(?:lang|noProof)\b[^>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)="[^"]*"')
@@ -169,7 +169,7 @@ def cut(text: str, wrap: Wrap) -> Iterator[Token | str]:
     """The text of a run, blanks at its edges in runs of their own."""
     for part in filter(None, _APART.split(text)):
         run = escaped(part).join(wrap)
-        yield run if re.search(r"[\t\n]", part) or BETWEEN.fullmatch(part) else Token("text", run, part, wrap=wrap)
+        yield run if re.search(r"[\t\n]", part) or SIGNS.fullmatch(part) else Token("text", run, part, wrap=wrap)
 
 
 def _wrap(props: str, opening: str) -> Wrap:
