@@ -255,9 +255,7 @@ def may_write(path: Path) -> bool:
     """Whether a file can be put there, its folder made where it is not there yet; devices and pipes are there."""
     above = next(folder for folder in path.absolute().parents if folder.exists())
     is_free = above.is_dir() and os.access(above, os.W_OK | os.X_OK)
-    if not path.exists():
-        return is_free
-    return os.access(path, os.W_OK) and (is_free or not path.is_file())
+    return os.access(path, os.W_OK) and (is_free or not path.is_file()) if path.exists() else is_free
 
 
 def require_place(path: Path, *, name: str, read: Path | int | None = None) -> None:

@@ -683,3 +683,27 @@ def test_files_of_trados_and_memoq_are_xliff_and_keep_what_these_add(suffix: str
     assert translated_here(empty, suffix, tgt_lang="de").decode() == filled
     latin = '<?xml version="1.0" encoding="ISO-8859-1"?>' + empty
     assert b"&#29399;" in translated_here(latin.encode("latin-1"), suffix, lambda text: "狗", tgt_lang="zh")
+
+
+@pytest.mark.parametrize(("tgt_lang", "named"), [("de", "de"), ("zh-Hant", "zh_Hant"), ("", "en")])
+def test_an_arb_file_names_the_language_of_the_translation(tgt_lang: str, named: str) -> None:
+    source = '{"@@locale": "en", "@@x": "en", "a": "say \\"@@locale\\": \\"en\\" now"}'
+    out = json.loads(translated_here(source, "arb", str, tgt_lang=tgt_lang))
+    assert out == {"@@locale": named, "@@x": "en", "a": 'say "@@locale": "en" now'}
+
+
+def test_code_in_tags_stays_in_a_string_of_a_program() -> None:
+    source = "Press <kbd>Page up</kbd>, or type <code class='x'>run it</code>"
+    out = "PRESS <kbd>Page up</kbd>, OR TYPE <code class='x'>run it</code>"
+    assert json.loads(translated_here(json.dumps([source]), "json")) == [out]
+    entry = f'msgid "{source}"\nmsgstr ""\n'
+    assert polib.pofile(translated_here(entry, "po").decode())[0].msgstr == out
+
+
+@pytest.mark.parametrize(("tgt_lang", "named"), [("de", "de"), ("zh-Hant", "zh_Hant"), ("", "")])
+def test_a_po_file_that_names_no_language_yet_names_that_of_the_translation(tgt_lang: str, named: str) -> None:
+    header = '# A file.\n\nmsgid ""\nmsgstr ""\n"Project-Id-Version: x\\n"\n"Language: {}\\n"\n"X: y\\n"\n\n'
+    entry = 'msgid ""\n"Language: \\n"\n"is it\\n"\nmsgstr "a"\n'
+    out = translated_here(header.format("") + entry, "po", tgt_lang=tgt_lang).decode()
+    assert out == header.format(named) + entry
+    assert translated_here(entry, "po", tgt_lang=tgt_lang).decode() == entry

@@ -291,3 +291,39 @@ def test_html_inside_of_lists_is_translated_and_inside_of_quotations_left_alone(
     written = source.replace("- one", "- ONE").replace("press me", "PRESS ME").replace("alone", "ALONE")
     written = written.replace("some <b>bold</b>\n   words", "SOME <b>BOLD</b> WORDS").replace("two", "TWO")
     assert translated_here(source, "md").decode() == written
+
+
+def test_code_and_keys_in_tags_stay_as_they_are() -> None:
+    source = "Press <kbd>Ctrl</kbd>+<kbd>Page up</kbd> or <CODE>run it</CODE> *now*\n"
+    out = source.replace("Press", "PRESS").replace(" or ", " OR ").replace("now", "NOW")
+    assert translated_here(source, "md").decode() == out
+
+
+def test_a_menu_of_links_is_a_text_each() -> None:
+    assert texts_of("[One dog](a) | [Two](b) · **more** of it\n", "md") == ["One dog", "Two", "more of it"]
+
+
+TABLE = """\
+ Right     Left of it
+-------   ------------
+one dog    a tree
+two dogs   a big house
+"""
+
+
+@pytest.mark.parametrize("table", [TABLE, TABLE.partition("\n")[2]])
+def test_simple_tables_of_pandoc_stay_as_they_are(table: str) -> None:
+    source = f"one\n\n{table}\ntwo\n"
+    assert translated_here(source, "md").decode() == f"ONE\n\n{table}\nTWO\n"
+
+
+@pytest.mark.parametrize(("start", "end"), [("```", "```"), ("~~~", "~~~"), ("<pre>", "</pre>"), ("> ```", "> ```")])
+def test_code_that_holds_such_a_table_ends_where_it_ends(start: str, end: str) -> None:
+    head = "> " if start.startswith(">") else ""
+    source = f"{start}\n{head}------- ------\n{head}one dog a tree\n{end}\n\none\n"
+    assert texts_of(source, "md") == ["one"]
+
+
+@pytest.mark.parametrize("rule", ["- - -", "---", "* * *"])
+def test_a_rule_is_no_table(rule: str) -> None:
+    assert texts_of(f"one\n\n{rule}\ntwo\n", "md") == ["one", "two"]

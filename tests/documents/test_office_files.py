@@ -371,3 +371,12 @@ def test_a_tab_in_a_text_ends_it() -> None:
     assert texts_of(saved(deck), "pptx") == ["A man", "Two dogs run."]
     shape = pptx.Presentation(io.BytesIO(translated_here(saved(deck), "pptx"))).slides[0].shapes[0]
     assert shape.text_frame.text == " A MAN \t TWO DOGS RUN.\t12:30 "
+
+
+def test_what_a_sign_sets_apart_in_a_header_is_a_text_each() -> None:
+    letter = docx.Document()
+    letter.add_paragraph("Report of May | Draft").add_run(" • red dogs").bold = True
+    assert texts_of(saved(letter), "docx") == ["Report of May", "Draft", "red dogs"]
+    paragraph = docx.Document(io.BytesIO(translated_here(saved(letter), "docx"))).paragraphs[0]
+    assert paragraph.text == "REPORT OF MAY | DRAFT • RED DOGS"
+    assert [run.text for run in paragraph.runs if run.bold] == [" • ", "RED DOGS"]

@@ -15,6 +15,7 @@ from yiwen.errors import DataError
 SPACES = {
     name: f"urn:oasis:names:tc:opendocument:xmlns:{name}:1.0" for name in ("office", "text", "table", "style")
 } | {"draw": "urn:oasis:names:tc:opendocument:xmlns:drawing:1.0", "dc": "http://purl.org/dc/elements/1.1/"}
+SPACES["fo"] = "urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0"
 
 
 def xml_of(body: str) -> str:
@@ -183,7 +184,9 @@ def test_what_a_comment_is_about_moves_with_its_words() -> None:
 def test_slides_with_their_notes_and_the_cells_of_a_sheet_are_texts() -> None:
     slide = "<draw:page><draw:text-box><text:p>a slide</text:p></draw:text-box></draw:page>"
     assert translated(slide, "odp") == slide.replace("a slide", "A SLIDE")
-    assert texts_of(packed(slide, styles="<text:p>Click to add a title</text:p>"), "odp") == ["a slide"]
+    kind, page = '<style:style style:family="presentation"/>', "<text:p>Click to add a title</text:p>"
+    template = f"{kind}<office:master-styles>{page}</office:master-styles>"
+    assert texts_of(packed(slide, styles=template), "odp") == ["a slide"]
     cells = ["12.5", "SKU-123", "a dog", "http://x.org"]
     row = "".join(
         f"<table:table-cell>{REMARK * (cell == 'a dog')}<text:p>{cell}</text:p></table:table-cell>" for cell in cells
@@ -252,3 +255,51 @@ def test_what_formulas_lists_and_pivot_tables_go_by_stays_in_its_cells(source: s
 def test_what_is_no_opendocument_is_refused() -> None:
     with pytest.raises(DataError, match="is its suffix right"):
         texts_of(zipped({"word/document.xml": "<x/>"}), "odt")
+
+
+def test_what_a_content_control_shows_is_a_text() -> None:
+    control = '<loext:content-control><loext:list-item loext:value="1"/>of this year</loext:content-control>'
+    said = f"<text:p>The rules {control} hold.</text:p>".replace("loext:", "office:")
+    assert texts_of(packed(said), "odt") == ["The rules of this year hold."]
+    assert "THE RULES <office:content-control>" in translated(said)
+
+
+def style(properties: str, family: str = "paragraph", kind: str = "style") -> str:
+    return f'<style:{kind} style:family="{family}">{properties}</style:{kind}>'
+
+
+@pytest.mark.parametrize("suffix", ["odt", "odp", "ods"])
+def test_into_a_language_from_right_to_left_paragraphs_tables_and_their_alignment_change_sides(suffix: str) -> None:
+    before = (
+        style('<style:paragraph-properties style:writing-mode="page"/>', kind="default-style")
+        + style('<style:paragraph-properties fo:text-align="start" style:writing-mode="lr-tb"/>')
+        + style('<style:paragraph-properties fo:text-align="end"/>')
+        + style('<style:paragraph-properties fo:text-align="center" style:writing-mode="tb-rl"/>')
+        + style('<style:table-properties style:writing-mode="lr"/>', "table")
+    )
+    after = (
+        style('<style:paragraph-properties fo:text-align="end" style:writing-mode="rl-tb"/>', kind="default-style")
+        + style('<style:paragraph-properties fo:text-align="end" style:writing-mode="rl-tb"/>')
+        + style('<style:paragraph-properties fo:text-align="start"/>')
+        + style('<style:paragraph-properties fo:text-align="center" style:writing-mode="tb-rl"/>')
+        + style('<style:table-properties style:writing-mode="rl-tb"/>', "table")
+    )
+    said = '<text:p>say fo:text-align="left" here</text:p>'
+    data = translated_here(packed(before + said, styles=before), suffix, tgt_lang="ar")
+    assert content(data) == after + '<text:p>SAY FO:TEXT-ALIGN="LEFT" HERE</text:p>'
+    assert after in zipfile.ZipFile(io.BytesIO(data)).read("styles.xml").decode()
+
+
+@pytest.mark.parametrize(("src_lang", "tgt_lang"), [("en", "de"), ("ar", "he"), ("", "de"), ("en", "")])
+def test_styles_stay_where_the_translation_runs_as_the_text_does(src_lang: str, tgt_lang: str) -> None:
+    body = style('<style:paragraph-properties fo:text-align="left"/>') + "<text:p>one</text:p>"
+    out = translated_here(packed(body), "odt", src_lang=src_lang, tgt_lang=tgt_lang)
+    assert content(out) == body.replace("one", "ONE")
+
+
+def test_out_of_a_language_from_right_to_left_styles_begin_at_the_left() -> None:
+    body = (
+        style('<style:paragraph-properties fo:text-align="end" style:writing-mode="rl-tb"/>') + "<text:p>واحد</text:p>"
+    )
+    out = content(translated_here(packed(body), "odt", lambda _: "one", src_lang="ar", tgt_lang="en"))
+    assert 'fo:text-align="start" style:writing-mode="lr-tb"' in out

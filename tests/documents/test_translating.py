@@ -692,3 +692,9 @@ def test_a_line_is_cut_at_its_tabs() -> None:
 )
 def test_a_name_of_one_letter_is_not_looked_for_inside_of_words(source: str, target: str, written: str) -> None:
     assert translated_here(f"{source}\n", "md", lambda text: target).decode() == f"{written}\n"
+
+
+def test_a_dash_behind_a_position_of_subrip_is_another_speakers() -> None:
+    source = "1\n00:00:01,000 --> 00:00:02,000\n{\\an8}- Who is there\n- nobody\n"
+    assert texts_of(source, "srt") == ["Who is there", "nobody"]
+    assert translated_here(source, "srt").decode() == source.replace("Who is there\n- nobody", "WHO IS THERE\n- NOBODY")

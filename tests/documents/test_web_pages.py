@@ -344,3 +344,30 @@ def test_a_link_that_says_its_address_in_parts_is_one_name(scheme: str) -> None:
     source = f'<p>see <a href="{scheme}://a.b/red"><span>{scheme}://</span>a.b<span>/red</span></a> red</p>'
     out = translated_here(source, "html", lambda text: text.replace("red", "RED")).decode()
     assert out == source.replace(" red", " RED")
+
+
+@pytest.mark.parametrize("sign", [" | ", " • ", " · ", "&nbsp;|&nbsp;", " &middot; ", "&nbsp;&bull; "])
+def test_what_a_sign_sets_apart_in_a_title_or_a_menu_is_a_text_each(sign: str) -> None:
+    source = f"<title>How to use it{sign}A tool</title><a>One dog</a>{sign}<a>two</a>"
+    assert texts_of(source, "html") == ["How to use it", "A tool", "One dog", "two"]
+    said = f"<title>HOW TO USE IT{sign}A TOOL</title><a>ONE DOG</a>{sign}<a>TWO</a>"
+    assert translated_here(source, "html").decode() == said
+
+
+@pytest.mark.parametrize("text", ["P(A | B) is small", "a force F · d here", "|x| is small", "a|b", "l·l"])
+def test_a_sign_in_a_formula_or_a_word_sets_nothing_apart(text: str) -> None:
+    assert texts_of(f"<p>{text}</p>", "html") == [text]
+
+
+def test_code_with_such_a_sign_is_one_name() -> None:
+    assert texts_of("<p>Type <code>ls | more</code> here</p>", "html") == ["Type ls | more here"]
+
+
+def test_what_mails_put_behind_their_first_words_for_nobody_to_see_is_no_text() -> None:
+    unseen = "&nbsp;&zwnj;&nbsp;&zwnj;&nbsp;&zwnj;"
+    assert texts_of(f"<div>Your order is here{unseen}</div>", "html") == ["Your order is here"]
+    assert translated_here(f"<div>One{unseen}</div>", "html").decode() == f"<div>ONE{unseen}</div>"
+
+
+def test_signs_in_a_row_take_no_longer_than_other_text() -> None:
+    assert texts_of(f"<p>one{' |' * 100_000}two</p>", "html") == [f"one{' |' * 100_000}two"]

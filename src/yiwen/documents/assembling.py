@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import accumulate, groupby
+from itertools import accumulate, chain, groupby
 from typing import Any, Final
 
 from yiwen.documents.markup import OPTION, Piece, source_of
@@ -42,6 +42,13 @@ _KEEP: Final = re.compile(
 Of Laravel `:name`, of Chrome `$NAME$`, of i18next `$t(key)`, of PHP and Dart `$name`, of Drupal `@name` and `%name`, of
 Symfony `%name%`, of Xcode `%#@name@` and `%arg`, in a plural of ICU `#`; `[[link]]`, `[@note]`, `:smile:`.
 """
+_SPACE: Final = r"(?>(?:\s|&nbsp;)*)"
+_BAR: Final = rf"{_SPACE}(?>(?:(?:[|•·\u200c]|&(?:bull|middot|zwnj);){_SPACE})+)"
+SIGNS: Final = re.compile(rf"((?:\A|(?<![\s;|•·\u200c])(?=[\s&]))(?:(?<!\b\w){_BAR}|{_BAR}(?!\w\b))(?:\Z|(?<=[\s;])))")
+"""What stands between the texts of a menu or a title: Home | About us · Help; not in a formula, P(A | B).
+
+With zwnj, which mails put behind their first words for nobody to see.
+"""
 _MESSAGE: Final = re.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|choice)\s*,")
 """How a message of ICU begins."""
 SAID: Final = r"((?>(?:[^{}|<>']|'(?![{}])|\{[^{}|]*\}|</?\w[^<>]*>)+))"
@@ -70,10 +77,21 @@ This and _KEYLESS are compiled where they are needed: few documents do, and both
 def running(tokens: Iterable[Token | Part], units: Callable[[list[Token]], list[Part]]) -> list[Part]:
     """The parts that `units` makes of each running text and, between them, what comes as a part already."""
     out: list[Part] = []
-    for is_text, group in groupby(tokens, key=lambda token: isinstance(token, Token)):
+    parted = chain.from_iterable(map(_parted, tokens))
+    for is_text, group in groupby(parted, key=lambda token: isinstance(token, Token)):
         found: list[Any] = [*group]
         out += units(found) if is_text else found
     return out
+
+
+def _parted(token: Token | Part) -> Sequence[Token | Part]:
+    """A text, cut at the signs of a menu, which come as they are written."""
+    if isinstance(token, Token) and token.kind == "text" and not (token.is_kept or token.wrap[0]):
+        raws, texts = SIGNS.split(token.raw), SIGNS.split(token.text)
+        if len(raws) == len(texts):
+            both = zip(raws, texts, strict=True)
+            return [raw if SIGNS.fullmatch(raw) else Token("text", raw, text) for raw, text in both]
+    return [token]
 
 
 def kept_token(pieces: Sequence[Piece]) -> Token:
@@ -174,8 +192,8 @@ def _apart(tokens: Iterable[Token]) -> list[Token]:
 
     Breaks in a row are one, or a word of the next line would come between them.
     """
-    out, end = list[Token](), ""  # the tokens, and the last character of their texts so far
-    place = 0  # behind the last text or end tag
+    # The tokens, the last character of their texts so far, and the place behind the last text or end tag.
+    out, end, place = list[Token](), "", 0
     for token in tokens:
         if out and out[-1].kind == "break" and (token.kind == "break" or token.text.isspace()):
             last = out.pop()
@@ -216,9 +234,7 @@ def _core(tokens: Sequence[Token], partner: dict[int, int]) -> tuple[int, int]:
     n_said = [0, *accumulate(is_said)]  # texts before each token
 
     def says_nothing(number: int) -> bool:
-        if tokens[number].kind == "text":
-            return n_said[number] == n_said[number + 1]
-        return number not in partner or n_said[number] == n_said[partner[number]]
+        return n_said[number] == n_said[partner.get(number, number + 1)]
 
     first, last = 0, len(tokens) - 1
     while first <= last:
@@ -237,9 +253,7 @@ def _assembled(
     tokens: Sequence[Token], numbers: range, partner: dict[int, int], *, is_collapsed: bool
 ) -> tuple[str, tuple[Mark, ...]]:
     """The text of these tokens, and its marks."""
-    text = ""
-    marks: list[Mark] = []
-    opened: list[int] = []  # numbers of the marks that are open
+    text, marks, opened = "", list[Mark](), list[int]()  # these are the numbers of the marks that are open
     for number in numbers:
         token = tokens[number]
         parent = opened[-1] if opened else -1

@@ -51,9 +51,8 @@ def turned(parts: Iterable[Part], *, is_leftwards: bool | None, is_known: bool) 
         is_leftwards: Whether the translation is written from right to left; None: the same way as the text.
         is_known: Whether it is known that the text is not written the same way; else its letters tell.
     """
-    out: list[Part] = []
+    out, is_sided = list[Part](), False
     starts: list[int] = []  # of the paragraphs that have not ended; the part behind each begins with its properties
-    is_sided = False
     for part in parts:
         if isinstance(part, Unit):
             way = is_leftwards if starts and (is_known or _runs_leftwards(part.text) != is_leftwards) else None
@@ -81,8 +80,7 @@ def _head(head: str, prefix: str, *, is_leftwards: bool, is_sided: bool) -> str:
     old = dict(_ATTRIBUTE.findall(tag))
     if old.get("rtl") in (("1", "true") if is_leftwards else ("0", "false")):
         return head
-    usual = ("l" if is_leftwards else "r") if is_sided else ""
-    side = old.get("algn") or usual
+    side = old.get("algn") or (("l" if is_leftwards else "r") if is_sided else "")
     side = {"l": "r", "r": "l"}.get(side, side)
     return _drawn(tag, f' rtl="{int(is_leftwards)}"' + (f' algn="{side}"' if side else "")) + end + rest
 

@@ -27,6 +27,7 @@ _ENTRY: Final = re.compile(
 )
 """An entry begins with its flags, up to 30 lines of what its text was (each of them may begin one), and its context."""
 _LANGUAGE: Final = re.compile(r"^Language:[ \t]*([\w@-]+)", re.MULTILINE)
+_NO_LANGUAGE: Final = re.compile(r'\A((?>(?:#.*\n|\n)*)msgid ""\nmsgstr ""\n(?:".*\n)*?"Language: *)(?=\\n"\n)')
 _PLURAL: Final = re.compile(r"^Plural-Forms:[^;\n]*;\s*plural\s*=([^;\n]+)", re.MULTILINE)
 """In the header of a PO file."""
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -52,6 +53,7 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
     Raises:
         DataError: If there is no entry, or its header names another language than `tgt_lang`.
     """
+    source = _NO_LANGUAGE.sub(rf"\g<1>{tgt_lang.replace('-', '_')}", source)
     if not (entries := list(_ENTRY.finditer(source))):
         raise DataError("not a PO file: it has no msgid and msgstr with texts in quotes; give one that gettext reads")
     header = next((_unquoted(entry["forms"]) for entry in entries if not _unquoted(entry["msgid"])), "")
@@ -71,9 +73,7 @@ def po(source: str, *, tgt_lang: str) -> list[Part]:
                 filled += [source[start : form.start() + 1], *replaced(text, texts_in(text), _strings, escape=_quoted)]
                 start = form.end() - 1
         if any(isinstance(part, Unit) for part in filled) and not _CODED.search(one + several):
-            flags = entry["flags"]
-            if "fuzzy" not in flags:
-                flags = flags.replace("#,", "#, fuzzy,", 1) if flags else "#, fuzzy\n"
+            flags = re.sub("^#,(?!.*fuzzy)", "#, fuzzy,", entry["flags"]) or "#, fuzzy\n"
             out += [source[at : entry.start()], flags, *filled]
             at = start
     return [*out, source[at:]]
@@ -113,14 +113,13 @@ def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
     Raises:
         DataError: If the targets are to be in another language than `tgt_lang`, or the sources are not in `src_lang`.
     """
-    out: list[Part] = []
-    wanted = [True]  # whether what is open is to be translated
+    out, wanted = list[Part](), [True]  # and whether what is open is to be translated
 
     def is_wanted(piece: Piece) -> bool:
         is_locked = {*map(piece.attributes.get, ("mq:locked", "m:locked"))} & {"locked", "true"}  # by memoQ, by Phrase
         return not is_locked and {"no": False, "yes": True}.get(piece.attributes.get("translate", ""), wanted[-1])
 
-    pieces = _with_lines(xml_pieces(source))
+    pieces = [*_with_lines(xml_pieces(source))]
     for inner in elements(pieces, lambda piece: piece.opens("trans-unit", "segment") and is_wanted(piece)):
         piece, is_alone = inner[0], len(inner) == 1
         if is_alone and piece.kind == "open":
@@ -137,17 +136,16 @@ def xliff(source: str, *, src_lang: str = "", tgt_lang: str) -> list[Part]:
     return out
 
 
-def _with_lines(pieces: Sequence[Piece]) -> list[Piece]:
+def _with_lines(pieces: Sequence[Piece]) -> Iterator[Piece]:
     """Pieces whose codes say of themselves that they break a line where their original data does (XLIFF 2, dataRef)."""
-    out, lines = list[Piece](), set[str]()
+    lines = set[str]()
     for before, piece in pairwise([Piece("other", ""), *pieces]):
         if piece.opens("unit"):
             lines.clear()
         if before.opens("data") and _LINE.search(piece.raw):
             lines.add(before.attributes.get("id", ""))
         is_line = piece.attributes.get("dataRef") in lines
-        out.append(piece._replace(attributes={**piece.attributes, "type": "lb"}) if is_line else piece)
-    return out
+        yield piece._replace(attributes={**piece.attributes, "type": "lb"}) if is_line else piece
 
 
 def _if_wanted(parts: Iterator[Part], pieces: Sequence[Piece]) -> list[Part]:

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from operator import itemgetter
 from typing import Any, Final
 
 from yiwen.documents import web
 from yiwen.documents.assembling import running, units_of
-from yiwen.documents.markup import string_tokens
+from yiwen.documents.markup import CODE, string_tokens
 from yiwen.documents.unit import Mark, Part, Token, Unit, ends_cjk
 
 _LINE_END: Final = re.compile(r"\r\n?|\n")
@@ -40,6 +39,9 @@ _HEAD: Final = re.compile(r"[\s\d.*)+-]*(?=<)")
 """What stands before HTML in lists; in a quotation a > does, which no text may hold."""
 _BARS: Final = re.compile(r"\n[ \t|:]*-[ \t|:-]*(?=\n|\Z)")
 """A row that makes a table of the one before it, where both have as many cells."""
+_CELLS: Final = r"(?![ \t>]*(?:```|~~~|<|$)).*+\n?"
+_DRAWN: Final = re.compile(rf"^(?:{_CELLS})?[ \t]*--+(?:[ \t]+--+)+[ \t]*\n(?:{_CELLS})*", re.MULTILINE)
+"""A simple table of Pandoc: a head, dashes under each column, and rows up to an empty one, or one that ends code."""
 _BLOCK_START: Final = re.compile(r"\A(?:(?:#{1,6}|[-+])(?=\s)|>|[!?=]{3}|\$\$|[=~-]+\s*$|\d{1,9}(?=[.)]\s))")
 _FOOTNOTE: Final = re.compile(r"\[\^[^ \n\]]{1,999}\]")
 """Asked before the rule, which would look as far as the end for each `[^`."""
@@ -56,7 +58,7 @@ class _Located:
 
     def place(self, at: int) -> int:
         """The place in the source of a place in the text."""
-        in_text, in_source = self.starts[bisect_right(self.starts, at, key=itemgetter(0)) - 1]
+        in_text, in_source = self.starts[bisect_right(self.starts, at, key=lambda start: start[0]) - 1]
         return in_source + at - in_text
 
     def raw(self, start: int, end: int) -> str:
@@ -70,9 +72,9 @@ def texts(source: str) -> list[Part]:
     body = front.end() if front else 0
     starts = [body, *(match.end() for match in _LINE_END.finditer(source, body)), len(source)]
     rows = [source[start:end].rstrip("\r\n") for start, end in pairwise(starts)]
-    read = ["" if _FENCE.match(row) else _TAB.sub(r"\1!!! tab", row) for row in rows]
-    out: list[Part] = []
-    done, before = 0, ""  # end of the source that is in `out`; kind of the token before
+    plain = _DRAWN.sub(lambda table: re.sub(r"[^\r\n]", "", table[0]), source[body:])
+    read = ["" if _FENCE.match(row) else _TAB.sub(r"\1!!! tab", row) for row in _LINE_END.split(plain)]
+    out, done, before = list[Part](), 0, ""  # `done` is the end of the source in `out`, `before` the kind of a token
     cell_end = 0  # of a table's cell, behind which the next one is looked for
     for token in _parser().parse("\n".join(read)):
         is_cell, is_title = before in ("td_open", "th_open"), before == "admonition_title_open"
@@ -152,7 +154,8 @@ def _tokens(children: Sequence[Any], located: _Located) -> Iterator[Token | str]
         elif child.type == "hardbreak" or raw.lower().startswith("<br"):
             yield raw
         elif child.type == "html_inline":
-            yield from string_tokens(raw)
+            at = code.end() if (code := CODE.match(text, start)) else end
+            yield from string_tokens(located.raw(start, at))
         elif side == "open":
             label = end if name == "link" else label
             yield Token("open", raw, key=name)
@@ -223,16 +226,14 @@ def _applied(rule: Callable[[Any, bool], bool], name: str, state: Any, silent: b
     start, n_before = state.pos, len(state.tokens)
     if (name == "footnote_ref" and not _FOOTNOTE.match(state.src, start)) or not rule(state, silent):
         return False
-    new, end = state.tokens[n_before:], state.pos
-    if not new:
-        return True
-    if name == "link":
+    new, end = state.tokens[n_before:], state.pos  # none where it is only asked whether there is a mark
+    if new and name == "link":
         next(token for token in new if token.type == "link_open").meta["at"] = (start, start + 1)
         new[-1].meta["at"] = (state.md.helpers.parseLinkLabel(state, start, True), end)
     elif name in ("emphasis", "strikethrough"):  # a token for each star, behind the text that waited
         for token in reversed(new):
             token.meta["at"] = (end - len(token.content), end)
             end -= len(token.content)
-    else:
+    elif new:
         new[-3 if name == "autolink" else -1].meta["at"] = (start, end)
     return True

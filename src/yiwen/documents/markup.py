@@ -35,7 +35,10 @@ OPTION: Final = r"[ \t]*[-+\\]+[\w?]\S*+(?: (?:[A-Z\d_]+|[-<\[{(]\S*))*(?: \w[\w
 """What a row of a help text begins with, `-o, --output FILE   `: up to two blanks, a tab, or a line that is set in."""
 _SHORTCUT: Final = r"(?<=\S)\t(?:(?:(?:Ctrl|Alt|Shift|Cmd|Meta|Win)[+-])+\S+|F\d+|Del|Esc|Ins)\Z"
 """What a label of a menu ends with."""
+CODE: Final = re.compile(r"(?i:<(?P<code>code|kbd|samp|tt|var)(?:\s[^<>]*)?>(?P<typed>[^<>]+)</(?P=code)>)")
+"""Code in a string, with its tags."""
 _IN_STRING: Final = re.compile(
+    rf"{CODE.pattern}|"
     r"(?P<lines>(?:</?(?i:br|p|div|[ou]l|li|t[rdh]|h[1-6])(?=[\s/>])[^<>]*>\s*)+"
     r"|(?<=[^\s.!?:;])\r?\n[ \t]*(?=[a-zß-öø-ÿά-ώа-џ])|(?<![\s\"'(`])(?>(?:\\n)+)(?![a-z\s\"'),`]))"
     r"|(?:<(?!r[tp]>|(?<=%<)\w+>[\d.]*[dfs](?!\w))|\{(?=\w+>))"
@@ -165,7 +168,7 @@ def string_tokens(source: str, *, is_joined: bool = True, escape: Escape = str) 
             is_end = match["slash"] or match["rest"] == "}"
             yield Token("close" if is_end else "open", raw, key=name.partition(".")[0])
         else:
-            yield Token("text", raw, match[0])
+            yield Token("text", raw, match["typed"] or match[0], is_kept=match["code"] is not None)
 
 
 def escaped(text: str) -> str:

@@ -15,7 +15,7 @@ from itertools import dropwhile
 from typing import Final
 
 from yiwen.documents import direction
-from yiwen.documents.assembling import BLANK, pairs, running, units_of
+from yiwen.documents.assembling import BLANK, SIGNS, pairs, running, units_of
 from yiwen.documents.markup import Piece, elements, end_of, escaped, source_of, xml_pieces
 from yiwen.documents.unit import Part, Token, Wrap
 from yiwen.text.scripts import turns_leftwards
@@ -37,13 +37,12 @@ _ASKS: Final = re.compile(rf'^"[^"]*"$|(?<!:)[=>]\s*"|"\s*[=<]|(?:{_FINDS})\(')
 """A formula that goes by what a cell says, and a list to choose from (`"yes,no"`)."""
 _CALLED: Final = re.compile(r'<(?:\w+:)?(?:sheet|definedName|table|named-range)\s[^<>]*?(?<![-\w])name="([^"]*)"')
 """The name of a sheet or a range."""
-_AUTHOR: Final = re.compile(r"<(?:\w+:)?author>([^<]*)<")
 _AROUND: Final = frozenset(["hyperlink", "ins", "moveTo", "bdo", "dir", "smartTag", "customXml"])
 _RANGE: Final = re.compile(r"(bookmark|commentRange|move\w+Range|perm)(?:(Start)|End)")
 """What a comment or a reference is about, from one empty element to another."""
 _BREAKS: Final = frozenset(["br", "cr", "tab", "ptab"])
-_APART: Final = re.compile(r"(\A\s+|(?<!\s)(?:\s*[\t\n]\s*|\s+\Z))")
-"""What gets a run of its own: blanks at an edge, and a tab or a line break, which ends a text wherever it stands."""
+_APART: Final = re.compile(rf"({SIGNS.pattern[1:-1]}|\A\s+|(?<!\s)(?:\s*[\t\n]\s*|\s+\Z))")
+"""What gets a run of its own: blanks at an edge, and a tab, a line break or a sign, which ends a text anywhere."""
 _IGNORED: Final = frozenset(["proofErr", "lastRenderedPageBreak", "softHyphen", "rPh", "phoneticPr"])
 _PROOFING: Final = re.compile(r'<\w+:(?:lang|noProof)\b[^>]*/>|\s(?:lang|altLang|dirty|err|noProof|smtClean)="[^"]*"')
 """Language and spelling of the source: elements in Word, attributes in PowerPoint."""
@@ -86,7 +85,7 @@ def names(sources: Iterable[str]) -> frozenset[str]:
         called += map(html.unescape, _CALLED.findall(source))
         has_indirect |= "INDIRECT(" in source
         found += (html.unescape(name) for column in _COLUMN.findall(source) for name in _NAME.findall(column))
-        found += (f"{html.unescape(author)}:" for author in _AUTHOR.findall(source))
+        found += (f"{html.unescape(author)}:" for author in re.findall(r"<(?:\w+:)?author>([^<]*)<", source))
         formulas = (html.unescape(formula or attribute) for formula, attribute in _FORMULA.findall(source))
         for formula in filter(_ASKS.search, formulas):
             for literal in re.findall(r'"((?:[^"]|"")*)"', formula):
@@ -109,8 +108,7 @@ def _with_paragraphs(pieces: Sequence[Piece]) -> Iterator[Part]:
 
 def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | str]:
     """Tokens of running text; text with its run around it. What ends a text comes as it is written."""
-    field: list[str] = []  # the source of a field that has begun
-    depth = 0
+    field, depth = list[str](), 0  # the source of a field that has begun, and of how many in each other
     for token in _flat(pieces):
         signs = _FIELD.findall(token.raw) if isinstance(token, Token) and token.kind == "point" else []
         n_begun = signs.count("begin") - signs.count("end")  # what was deleted may hold all of a field
@@ -171,7 +169,7 @@ def cut(text: str, wrap: Wrap) -> Iterator[Token | str]:
     """The text of a run, blanks at its edges in runs of their own."""
     for part in filter(None, _APART.split(text)):
         run = escaped(part).join(wrap)
-        yield run if re.search(r"[\t\n]", part) else Token("text", run, part, wrap=wrap)
+        yield run if re.search(r"[\t\n]", part) or SIGNS.fullmatch(part) else Token("text", run, part, wrap=wrap)
 
 
 def _wrap(props: str, opening: str) -> Wrap:

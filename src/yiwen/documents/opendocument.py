@@ -16,10 +16,10 @@ from yiwen.documents.assembling import running
 from yiwen.documents.markup import Piece, elements, source_of, xml_pieces
 from yiwen.documents.office import cut, units_of_runs
 from yiwen.documents.unit import Part, Token, Wrap
+from yiwen.text.scripts import turns_leftwards
 
-CONTENT: Final = re.compile(r"content\.xml")
-WITH_STYLES: Final = re.compile(r"(?:content|styles)\.xml")
-"""With headers and footers; slides have there what a template says."""
+PARTS: Final = re.compile(r"(?:content|styles)\.xml")
+"""Styles hold headers and footers, too."""
 
 _PARAGRAPHS: Final = frozenset(["p", "h", "header-decl", "footer-decl"])
 """With the texts that slides show at their edges."""
@@ -27,21 +27,39 @@ _DRAWN: Final = "caption circle connector custom-shape ellipse line measure path
 """Shapes, which may hold paragraphs (ODF 1.3, part 3, section 10.3)."""
 _ASIDES: Final = frozenset(["note", "annotation", "text-box", *_DRAWN.split()])
 _ASIDE: Final = re.compile(rf"<(/?)\w+:(?:{'|'.join(_ASIDES)})(?:\s[^<>]*)?(?<!/)>")
-DEPTHS: Final = (5, 4, 3, 2, 1, 0)
-"""A comment in a note in a text box is at 3; what lies deeper than 5 stays as it is."""
 _WHOLE: Final = _PARAGRAPHS | _ASIDES | {"tracked-changes"}
 """What is looked at as one: a paragraph; what another round is for; text that was deleted."""
-_AROUND: Final = frozenset(["span", "a", "meta"])
+_AROUND: Final = frozenset(["span", "a", "meta", "content-control"])
 _RANGE: Final = re.compile(r"((?:bookmark|change|[\w-]+-mark)(?=-)|annotation)(?:-start)?(-end)?")
 """From one empty element to another, a tracked insertion among them; a comment stands where what it is about begins."""
+_WAY: Final = re.compile(r'(\s(?:style:writing-mode|fo:text-align)=")(?!tb|center|justify)([^"]*)(?="[^<>]*>)')
+_OTHER_SIDE: Final = {"left": "end", "start": "end", "right": "start", "end": "start"}
+_DEFAULT: Final = r'<style:default-style style:family="(?:paragraph|graphic)">(?:<[^<>]*/>)?'
+_UNALIGNED: Final = re.compile(rf"({_DEFAULT}<style:paragraph-properties\b)(?![^<>]*\sfo:text-align=)")
+"""Up to where the side would be named that a text begins at unless its style says otherwise."""
 _TWICE: Final = re.compile(r'(<table:table-cell[^<>]*?) office:string-value="([^"]*)"(?=[^>]*><text:p[^>]*>\2<)')
 """A cell that says its text twice: what counts is its attribute, or the result of its formula where it has none."""
 
 
+def turned(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[Part]:
+    """The source; where the translation runs the other way than the text, so do its paragraphs and tables.
+
+    LibreOffice takes the start of a line for its left, so that alignment changes sides. A text whose language is not
+    given runs rightwards.
+    """
+    is_leftwards = turns_leftwards(src_lang or "en", tgt_lang)
+    if is_leftwards is None:
+        return [source]
+    way, start = ("rl-tb", "end") if is_leftwards else ("lr-tb", "start")
+    source = _WAY.sub(lambda found: found[1] + _OTHER_SIDE.get(found[2], way), source)
+    return [_UNALIGNED.sub(rf'\1 fo:text-align="{start}"', source)]
+
+
 def texts(source: str, *, depth: int) -> list[Part]:
-    """The units of what stands in as many notes, comments and text boxes around each other."""
+    """The units of what stands in as many notes, comments and text boxes around each other; none of a template."""
     deepest = max(accumulate(-1 if slash else 1 for slash in _ASIDE.findall(source)), default=0)
-    if deepest < depth:  # at 0 in most sheets, which are long
+    is_template = "<office:master-styles>" in source and 'style:family="presentation"' in source
+    if is_template or deepest < depth:  # at 0 in most sheets, which are long
         return [source]
     return list(_with_paragraphs(xml_pieces(source if depth else _TWICE.sub(r"\1", source)), depth))
 
@@ -83,3 +101,7 @@ def _tokens(pieces: Sequence[Piece]) -> Iterator[Token | str]:
         else:
             run = raw.join(wraps[-1])
             yield run if piece.name in ("tab", "line-break") else Token("point", run)
+
+
+ROUNDS: Final = [partial(texts, depth=depth) for depth in (5, 4, 3, 2, 1, 0)]
+"""A comment in a note in a text box is at 3; what lies deeper than 5 stays as it is."""

@@ -13,7 +13,6 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
-from math import inf
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -114,11 +113,9 @@ def by_place(text: str, target: str) -> Words:
     src, tgt = ([match.span() for match in _WORD.finditer(side)] for side in (text, target))
     if len(src) == len(tgt):
         return src, tgt, [(i, i, SURE / 2) for i in range(len(src))]
-    links = []
-    for j, (start, end) in enumerate(tgt if src else ()):
-        middle = (start + end) / 2 / len(target) * len(text)
-        links.append((min(bisect_left(src, middle, key=_END), len(src) - 1), j, SURE / 2))
-    return src, tgt, links
+    middles = [(start + end) / 2 / len(target) * len(text) for start, end in (tgt if src else ())]
+    nearest = [min(bisect_left(src, middle, key=_END), len(src) - 1) for middle in middles]
+    return src, tgt, [(i, j, SURE / 2) for j, i in enumerate(nearest)]
 
 
 def place(marks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> list[Span]:
@@ -163,8 +160,7 @@ def _between_breaks(mark: Mark, room: Span, breaks: Sequence[tuple[Mark, Span]])
 
 def _around_words(marks: Sequence[Mark], known: Linked, room: Span, breaks: Sequence[tuple[Mark, Span]]) -> list[Span]:
     """Places of marks side by side that are around words."""
-    found: list[Span] = []
-    taken: set[int] = set()  # words
+    found, taken = list[Span](), set[int]()  # places and words
     for mark in marks:
         start, end = _window(mark, known, room if mark.is_number else _between_breaks(mark, room, breaks), taken)
         for first, last in found:
@@ -231,7 +227,7 @@ def _heaviest(weights: dict[int, float], own: dict[int, float], mass: Sequence[f
         if total <= 0:
             start, total = j, 0.0
         gain = 2 * weights.get(j, 0.0) / mass[j] - 1 if mass[j] else 0.0
-        total += -inf if j in taken else gain
+        total += float("-inf") if j in taken else gain
         if total > best_sum:
             best, best_sum = (start, j), total
     most = max(own, key=lambda j: own[j] / mass[j])
@@ -283,10 +279,8 @@ def _point(at: int, parent: Mark, known: Linked, room: Span) -> int:
     words = _reached(known.src, parent.start, at)[::-1] if clings else _reached(known.src, at, parent.end)
     for i in words:
         links = [(weight, j) for j, weight in known.by_src.get(i, ()) if j in allowed]
-        if links and clings:
-            return known.tgt[max(links)[1]][1]
-        if links:  # of equal ones the first
-            return known.tgt[max(links, key=itemgetter(0))[1]][0]
+        if links:  # of equal ones the first, where it stands before
+            return known.tgt[max(links)[1]][1] if clings else known.tgt[max(links, key=_START)[1]][0]
     return room[0] if clings else room[1]
 
 
@@ -297,8 +291,7 @@ def _breaks(breaks: Sequence[Mark], known: Linked, pieces: Sequence[Piece]) -> l
     spots = [spot for spot in _spots(known.target, known.tgt) if not known.keeps(*spot)] if breaks else []
     slack = len(known.target) / (len(breaks) + 1) / 4  # which the end of a sentence is worth
     worth = [slack if _PHRASE_END.match(known.target, start - 1) else 0.0 for start, _ in spots]
-    out: list[Span] = []
-    first = 0
+    out, first = list[Span](), 0
     for n_left, mark in zip(reversed(range(len(breaks))), breaks, strict=True):
         last = max(first + 1, len(spots) - n_left)  # each break that follows wants a place too
         if first == len(spots) or not known.text[mark.end :].strip():

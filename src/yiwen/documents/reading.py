@@ -18,7 +18,7 @@ from yiwen.documents.writing import all_written
 from yiwen.errors import DataError
 
 _OFFICE: Final = {"docx": office.DOCX, "pptx": office.PPTX, "xlsx": office.XLSX}
-_OPEN: Final = {"odp": opendocument.CONTENT, **dict.fromkeys(("ods", "odt"), opendocument.WITH_STYLES)}
+_OPEN: Final = dict.fromkeys(("odp", "ods", "odt"), opendocument.PARTS)
 _PACKED: Final = {**_OFFICE, **_OPEN, "epub": book.PAGES, "mqxlz": re.compile(r".*\.mqxliff")}
 _HAS_STRINGS: Final = re.compile(rb'"inlineStr"|t="str"[^>]*><(?:\w+:)?v\b').search
 """True of a sheet of Excel whose cells hold their own strings instead of the numbers of shared ones."""
@@ -48,9 +48,9 @@ def parsers(*, src_lang: str = "", tgt_lang: str = "") -> dict[str, Sequence[Par
         "docx pptx": tuple(partial(office.paragraphs, in_boxes=each, **languages) for each in (True, False)),
         "epub": (partial(book.attributes, **languages), book.texts),
         "htm html": (partial(web.attributes, **languages), web.texts),
-        "arb json": (tables.values,),
+        "arb json": (partial(tables.values, tgt_lang=tgt_lang),),
         "markdown md": (markdown.texts,),
-        "odp ods odt": tuple(partial(opendocument.texts, depth=depth) for depth in opendocument.DEPTHS),
+        "odp ods odt": (partial(opendocument.turned, **languages), *opendocument.ROUNDS),
         "po pot": (partial(exchange.po, tgt_lang=tgt_lang),),
         "srt": (partial(subtitles.cues, is_vtt=False),),
         "tab tsv": (partial(tables.cells, is_tsv=True),),
@@ -106,9 +106,9 @@ class Document(NamedTuple):
             for name, text in texts.items():
                 parts = self.parts(parser, text)
                 written = all_written(parts, left)
-                # Runs are taken apart, cells say their text once: equal in meaning, not in bytes.
+                # Runs are taken apart, cells say their text once: equal in meaning, not in bytes. Styles are one part.
                 as_parsed = "".join(part if isinstance(part, str) else part.raw for part in parts)
-                texts[name] = text if self.suffix in _OFFICE | _OPEN and written == as_parsed else written
+                texts[name] = text if self.suffix in _OFFICE | _OPEN and written == as_parsed and parts[1:] else written
         changed = {name: self._encoded(name, text) for name, text in texts.items() if text != self.texts[name].text}
         if not changed or self.suffix not in _PACKED:
             return changed.get("", self.data)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,7 @@ def asked(data: bytes, *, limits: Limits, header: dict[str, str], answers: list[
     """
     if getattr(sys, "frozen", False):  # it would start itself again, and that one itself
         raise ConfigError(f"{sys.executable} is frozen, and documents are parsed by a Python; use `yiwen serve`")
-    first = json.dumps({"limits": dataclasses.asdict(limits), **header})
+    first = json.dumps({"limits": asdict(limits), **header})
     request = {"data": base64.b64encode(data).decode(), "answers": answers}
     # Of the parent's environment, which may hold keys, only where Python, the package and what it needs are found.
     environment = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}

@@ -23,7 +23,7 @@ _VTT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!{_NEXT}).+(?:\n|\Z))+)", re
 _SRT: Final = re.compile(rf"^.*-->.*\n(?P<text>(?:(?!(?:[^\S\n]*\n){{0,3}}{_NEXT})(?:.*\n|.+\Z))+)", re.MULTILINE)
 """Here blank lines inside of a cue, and before its text, are its own."""
 _COMMA: Final = re.compile(r"[,，、،][\"'”’」』)）]*\s*$")
-_DASH: Final = re.compile(r"\s*+(?>(?:<[^<>]*>)*)\s*+(?:[-–—♪♫]|(?:>|&gt;){2,3})")
+_DASH: Final = re.compile(r"\s*+(?>(?:<[^<>]*>|\{\\[^{}]*\})*)\s*+(?:[-–—♪♫]|(?:>|&gt;){2,3})")
 _VOICE: Final = re.compile(r"^[^\S\n]*+(?:<v[ .\t][^<>]*>|[A-Z][A-Z .'’-]+:(?=\s.*[a-z]))", re.MULTILINE)
 _TAGS: Final = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 _MOST_CUES: Final = 50

@@ -29,8 +29,7 @@ names in any script; a formula; the line by which Excel knows the separator."""
 _VARIANT: Final = re.compile(rf"(?=[^|]* )\s*(?:\{{\d+\}}|\[\d+,(?:\d+|\*)\])?{SAID}")
 _VARIANTS: Final = re.compile(rf"{_VARIANT.pattern}(?:\|{_VARIANT.pattern})+")
 """`no car | a car | {n} cars` of vue-i18n and `{0} No car|[1,*] Many cars` of Laravel, and one of these."""
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-"""Half a character, as `"\\ud83d"` in JSON: nobody can translate it."""
+_LOCALE: Final = re.compile(r'("@@locale"\s*:\s*)"[^"\\]*"')
 _FORMULA: Final = ("=", "+", "-", "@")
 _ROW: Final = re.compile(r"(\s*(?:(?:[-*•·#>|]+|\d+[.)])\s+)?)(.*)", re.DOTALL)
 """Indentation and bullet of a line, and its text."""
@@ -111,8 +110,10 @@ def _written(text: str, *, is_quoted: bool, delimiter: str, is_formula: bool) ->
     return text
 
 
-def values(source: str) -> list[Part]:
+def values(source: str, *, tgt_lang: str = "") -> list[Part]:
     """JSON: the strings that are values, never keys, nor what a key that begins with @ tells programs (ARB, JSON-LD).
+
+    But for the language of an ARB file, which becomes that of the translation: Flutter reads no other.
 
     Raises:
         DataError: If it is no JSON.
@@ -121,6 +122,8 @@ def values(source: str) -> list[Part]:
         json.loads(source)
     except (ValueError, RecursionError) as error:
         raise DataError(f"not JSON: {error}; correct it first") from error
+    if tgt_lang:
+        source = _LOCALE.sub(rf'\1"{tgt_lang.replace("-", "_")}"', source)
     out, at, until = list[Part](), 0, 0  # before `until` all belongs to such a key
     for match in _STRING.finditer(source):  # in JSON that is well-formed a quote stands nowhere else
         text = json.loads(raw := match["string"])
@@ -150,5 +153,6 @@ def is_code(text: str) -> bool:
 
 
 def _string(text: str, finish: Callable[[str], str], *, raw: str, is_joined: bool) -> Part:
-    tokens = () if is_code(text) or _SURROGATE.search(text) else string_tokens(text, is_joined=is_joined)
+    # Half a character, as "\ud83d" in JSON, is nothing that anybody can translate.
+    tokens = () if is_code(text) or re.search("[\ud800-\udfff]", text) else string_tokens(text, is_joined=is_joined)
     return string_unit(tokens, finish, raw=raw)

@@ -36,8 +36,6 @@ Align = Callable[[Sequence[str], Sequence[str]], Sequence[Any]]
 """As `Translator.align`."""
 Flag = Callable[[Iterable[str]], None]
 """Told what is wrong with a text as it is written down."""
-_Place = tuple[int, Piece]
-"""Number of a unit, and a piece of it."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +78,7 @@ def translated(
 
 
 def _drafts(texts: Sequence[str], translate: Translate) -> list[_Draft]:
-    unique = list(dict.fromkeys(texts))
-    found = {}
+    unique, found = list(dict.fromkeys(texts)), dict[str, _Draft]()
     answers = [*expect(translate(unique), Iterable, "what came back", "a list of translations")] if unique else []
     if len(answers) != len(unique):
         raise ConfigError(f"of {len(unique)} texts {len(answers)} translations came back; return one each, in order")
@@ -122,7 +119,7 @@ def _said_once(draft: _Draft, unit: Unit, literals: Sequence[str]) -> _Draft:
 
 def _placed(units: Sequence[Unit], drafts: Sequence[_Draft], align: Align | None) -> Iterator[Answer]:
     """Find the place of every mark; only sentences with something to place are aligned."""
-    wanted: dict[_Place, tuple[str, str]] = {}
+    wanted = dict[tuple[int, Piece], tuple[str, str]]()  # by the number of a unit and a piece of it
     for number, (unit, draft) in enumerate(zip(units, drafts, strict=True)):
         placed = [mark for mark in unit.marks if not mark.is_break]
         for piece in draft.pieces:
@@ -158,7 +155,7 @@ def _starts(literal: str, text: str, *, is_torn: bool = False) -> list[int]:
     return [start for start, end in found if is_torn or (_EDGE.match(text, start) and _EDGE.match(text, end))]
 
 
-def _aligned(wanted: Mapping[_Place, tuple[str, str]], align: Align | None) -> dict[_Place, Any]:
+def _aligned(wanted: Mapping[tuple[int, Piece], tuple[str, str]], align: Align | None) -> dict[tuple[int, Piece], Any]:
     """Alignments of pairs of texts; none where there is nothing to find out."""
     sides = {place: both for place, both in wanted.items() if both[0] != both[1] and both[1].strip()}
     if align is None or not sides:

@@ -95,14 +95,13 @@ class Unit:
         parts[1::2] = islice(numbers, len(self.keep))
         starts = [0, *accumulate(map(len, parts))]
         keep = tuple(zip(starts[1:-1:2], starts[2:-1:2], strict=True))
-        numbered = set(keep)
 
         def moved(place: int) -> int:
             n = bisect_right(edges, place) - 1
             return starts[n] + place - edges[n]
 
-        marks = [replace(mark, start=moved(mark.start), end=moved(mark.end)) for mark in self.marks]
-        marks = [replace(mark, is_number=(mark.start, mark.end) in numbered) for mark in marks]
+        marks = [replace(mark, is_number=(mark.start, mark.end) in self.keep) for mark in self.marks]
+        marks = [replace(mark, start=moved(mark.start), end=moved(mark.end)) for mark in marks]
 
         def around(start: int, end: int) -> int:
             return max((n for n, mark in enumerate(marks) if mark.start <= start and end <= mark.end), default=-1)

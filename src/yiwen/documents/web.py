@@ -45,10 +45,10 @@ def attributes(source: str, *, src_lang: str = "", tgt_lang: str = "") -> list[P
 
     In `<html>`; elsewhere where they are those of the text.
     """
-    out: list[Part] = []
     own = {"lang": tgt_lang, "xml:lang": tgt_lang, "dir": "rtl" if is_leftwards(tgt_lang) else "ltr"}
     side = {True: "ltr", False: "rtl", None: None}[turns_leftwards(src_lang, tgt_lang)]  # which is another one now
-    pieces, until = html_pieces(source), 0  # before which all belongs to an element that stays as it is
+    # Before `until` all belongs to an element that stays as it is.
+    out, pieces, until = list[Part](), html_pieces(source), 0
     for number, piece in enumerate(pieces):
         if number >= until and _is_untranslated(piece):
             until = _end(pieces, number, is_html=True)

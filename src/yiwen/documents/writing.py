@@ -67,9 +67,7 @@ class _Writing:
 
     def inside(self, parent: int, wrap: Wrap, start: int, end: int) -> str:
         """What is written from start to end: all that a mark holds, or the whole (-1)."""
-        out: list[str] = []
-        closing = ""  # how the formatting ends that was written last
-        at = start
+        out, at, closing = list[str](), start, ""  # and how the formatting ends that was written last
         for number in self.children[parent]:
             mark, (first, last) = self.marks[number], self.spans[number]
             between = _wrapped(self.unit, self.text[at:first], wrap)
