@@ -20,7 +20,7 @@ _MOMENTUM: Final = 0.95
 """Of Nesterov's kind."""
 _EPSILON: Final = 1e-7
 ADD_GROUP: Final = inspect.unwrap(torch.optim.Optimizer.add_param_group)
-"""Without what PyTorch wraps it in, which imports its compiler: a second and 65 MB before the first update."""
+"""Without what PyTorch wraps it in, which imports its compiler: a second and some 85 MB before the first update."""
 
 
 class Muon(torch.optim.Optimizer):
