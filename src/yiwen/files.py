@@ -258,17 +258,19 @@ def may_write(path: Path) -> bool:
     return os.access(path, os.W_OK) and (is_free or not path.is_file()) if path.exists() else is_free
 
 
-def require_place(path: Path, *, name: str, read: Path | int | None = None) -> None:
+def require_place(path: Path, *, name: str, read: Iterable[Path | None] = ()) -> None:
     """Make sure, before long work, that its result can be written to what the user calls `name`, as in `--output`.
 
     Raises:
-        ConfigError: If its folder is not there, it may not be written, or it is the file (or its number) that is read.
+        ConfigError: If its folder is not there, it may not be written, or it is one of the files (None or `-`: stdin)
+            that are read.
     """
     if not path.parent.is_dir():
         raise ConfigError(f"{name} {path}: the folder {path.parent} does not exist; make it first")
     if path.is_dir() or not may_write(path):
         raise ConfigError(f"{name} {path} is a folder or may not be written; give the path of a file of yours")
-    if read is not None and path.is_file() and os.path.samefile(path, read):  # noqa: PTH121  a number has no method
+    sources = (0 if source is None or str(source) == "-" else source for source in read)
+    if path.is_file() and any(os.path.samefile(path, source) for source in sources):  # noqa: PTH121  0 has no method
         raise ConfigError(f"{name} {path} is what is read, and would be lost; give a file of its own")
 
 

@@ -178,11 +178,11 @@ def _is_earlier_demo(run: Path) -> bool:
         TrainingError: If another process is writing it.
     """
     recipe = run / "recipe.toml"
-    if all(path.is_dir() or path.name in ("lock", "hardware.json") for path in run.rglob("*")):  # what begins a run
+    # A run that has not trained yet holds a lock and hardware.json.
+    if not run.is_file() and all(path.is_dir() or path.name in ("lock", "hardware.json") for path in run.rglob("*")):
         return False
     if not recipe.is_file() or f"${{{TEXT_VARIABLE}}}" not in str(read_toml(recipe).get("data", {})):
-        remedy = "give another --run FOLDER"
-        raise ConfigError(f"{run} holds something else than a demo, which the next demo would remove; {remedy}")
+        raise ConfigError(f"{run} holds something else than a demo and would be removed; give another --run FOLDER")
     with one_writer(run):
         return True
 

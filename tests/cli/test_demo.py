@@ -131,9 +131,10 @@ def test_what_is_no_demo_is_never_replaced_nor_joined_by_what_the_next_demo_remo
     name: str, tour: Shown, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / name).write_text('[data]\nsrc_lang = "en"\n', encoding="utf-8")
-    assert main(["demo", *TINY, "--run", str(tmp_path)]) == 2
-    said = "holds something else than a demo, which the next demo would remove; give another --run FOLDER"
-    assert said in capsys.readouterr().err
+    for run in (tmp_path, tmp_path / name):
+        assert main(["demo", *TINY, "--run", str(run)]) == 2
+        said = f"{run} holds something else than a demo and would be removed; give another --run FOLDER"
+        assert said in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 

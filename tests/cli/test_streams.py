@@ -89,13 +89,13 @@ def test_what_is_read_is_never_written_over(tmp_path: Path, is_stdin: bool) -> N
             os.dup2(file.fileno(), 0)
         for read in (None, Path("-")) if is_stdin else (path, link):
             with pytest.raises(ConfigError, match=r"--output .*link is what is read, and would be lost; give a file"):
-                output_stream(link, read=read).__enter__()
+                output_stream(link, read=(tmp_path, read)).__enter__()
     finally:
         os.dup2(before, 0)
         os.close(before)
-    with output_stream(tmp_path / "other", read=path) as output:
+    with output_stream(tmp_path / "other", read=[path]) as output:
         output.write(b"one\n")
-    with output_stream(Path(os.devnull), read=Path(os.devnull)):  # which holds nothing
+    with output_stream(Path(os.devnull), read=[Path(os.devnull)]):  # which holds nothing
         pass
 
 

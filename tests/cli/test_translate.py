@@ -110,6 +110,9 @@ def test_a_glossary_is_kept_to(run: Commands, tiny_run: TinyRun, tmp_path: Path)
     assert done.lines[1] == "Gedi"
     missing = run("translate", tiny_run.best, *QUICK, "--glossary", tmp_path / "no.tsv", stdin=b"")
     assert (missing.code, "no.tsv is not a file" in missing.err) == (3, True)
+    table = tmp_path / "terms.tsv"
+    refused = run("translate", tiny_run.best, *QUICK, "--glossary", table, "--output", table, stdin=b"Gedi\n")
+    assert (refused.code, f"{table} is what is read, and would be lost" in refused.err) == (2, True)
 
 
 def test_the_sentences_of_a_line_are_translated_one_by_one_where_asked(run: Commands, tiny_run: TinyRun) -> None:

@@ -92,6 +92,9 @@ def test_a_document_keeps_to_a_glossary_and_is_written_in_the_script_that_is_ask
     assert run("translate-file", source, out, "--model", tiny_run.best, "--glossary", terms, *options).code == 0
     assert "Haus" in out.read_text(encoding="utf-8")
     chinese = tampered(tiny_run.best, tmp_path / "zh", tgt_lang="zh-Hans")
+    table = tmp_path / "terms.txt"
+    refused = run("translate-file", source, terms.rename(table), "--model", tiny_run.best, "--glossary", table)
+    assert (refused.code, f"{table} is what is read, and would be lost" in refused.err) == (2, True)
     source.write_text("头发\n", encoding="utf-8")
     assert run("translate-file", source, out, "--model", chinese, "--to", "zh-Hant", *options).code == 0
     assert out.read_text(encoding="utf-8") == "頭髮\n"

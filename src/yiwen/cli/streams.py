@@ -52,15 +52,15 @@ def text_streams(
     with (
         stop_on_signals() as stop,
         input_lines(path, stop=stop) as lines,
-        output_stream(output_path, read=path) as output,
+        output_stream(output_path, read=[path]) as output,
     ):
         yield blocks(counted(map(text_of, lines), output), BLOCK_LINES), output, flags, stop
     tell_flags(flags)
 
 
 @contextmanager
-def output_stream(path: Path | None, *, read: Path | None = None) -> Iterator[BinaryIO]:
-    """Where to write: stdout (None or `-`), or a file, not the one that is read (None or `-`: stdin), which appears
+def output_stream(path: Path | None, *, read: Iterable[Path | None] = ()) -> Iterator[BinaryIO]:
+    """Where to write: stdout (None or `-`), or a file, none of those that are read (None or `-`: stdin), which appears
     whole at the end and not at all after an error."""
     if path is None or str(path) == "-":
         yield sys.stdout.buffer
@@ -68,7 +68,7 @@ def output_stream(path: Path | None, *, read: Path | None = None) -> Iterator[Bi
         return
     if path.suffix.lower() in COMPRESSED:
         raise ConfigError(f"--output {path} is written as it is, not compressed; leave {path.suffix!r} out")
-    require_place(path, name="--output", read=0 if read is None or str(read) == "-" else read)
+    require_place(path, name="--output", read=read)
     with new_file(path) as file:
         yield file
 

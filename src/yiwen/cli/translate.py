@@ -72,7 +72,7 @@ def translate(
     translate_lines = partial(translator.translate_lines, search=search, glossary=glossary, by_sentence=by_sentence)
     flags: Counter[str] = Counter()
     n_faulty = 0
-    output_to = output_stream(output_file, read=input_file)
+    output_to = output_stream(output_file, read=(input_file, glossary_file or input_file))
     with stop_on_signals() as stop, input_lines(input_file, stop=stop) as lines, output_to as output:
         translations = translate_lines(lines, with_scores=search.n_best > 1 or as_json, checks=checks, stop=stop)
         for number, translation in enumerate(counted(translations, output), 1):

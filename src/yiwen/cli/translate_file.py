@@ -41,10 +41,10 @@ def translate_file(
 
     if not input_file.is_file():
         raise DataError(f"{input_file} is not a file; give an existing document")
-    require_place(output_file, name="OUT", read=input_file)
+    glossary = None if glossary_file is None else read_glossary(glossary_file)
+    require_place(output_file, name="OUT", read=(input_file, glossary_file or input_file))
     if input_file.suffix.lower() != output_file.suffix.lower():
         raise ConfigError(f"{output_file} must end in {input_file.suffix!r}: a document keeps its format")
-    glossary = None if glossary_file is None else read_glossary(glossary_file)
     translator = Translator.load(model, engine=engine, device=device, dtype=dtype, threads=threads, tgt_lang=tgt_lang)
     tell_note(translator.note)
     search = translator.bundle.info.search.changed(beam_size=beam_size, length_penalty=length_penalty)
