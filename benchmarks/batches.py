@@ -35,7 +35,7 @@ import ctranslate2
 import torch
 
 import yiwen
-from sides.report import RESULTS, how_many, machine_lines, publish, shown, spread
+from sides.report import RESULTS, how_many, machine_lines, publish, run_main, shown, spread
 from yiwen import hardware
 from yiwen.engines import torch_engine
 from yiwen.engines.ct2_engine import CT2Engine
@@ -313,4 +313,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import yiwen
-from sides.report import RESULTS, publish
+from sides.report import RESULTS, publish, run_main
 from yiwen import hardware
 
 ROOT = Path(__file__).parents[1]
@@ -107,4 +107,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

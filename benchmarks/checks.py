@@ -32,7 +32,7 @@ from typing import Any
 
 import yiwen
 from sides.faults import Pair, changed_number, lost_placeholder, omitted_clause, repeated_phrase
-from sides.report import RESULTS, how_many, machine_lines, publish
+from sides.report import RESULTS, how_many, machine_lines, publish, run_main
 from yiwen import hardware
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig
@@ -327,4 +327,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

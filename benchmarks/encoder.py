@@ -37,7 +37,7 @@ import torch
 
 import yiwen
 from sides.encoders import Array, bag_of_words, labelled, marian_encoder, marian_features
-from sides.report import RESULTS, command, machine_lines, publish
+from sides.report import RESULTS, command, machine_lines, publish, run_main
 from yiwen import hardware
 from yiwen.bundle import open_bundle
 from yiwen.config import to_toml
@@ -353,4 +353,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -28,7 +28,7 @@ from typing import Any
 
 import yiwen
 from sides.materials import demo_model, lines_of
-from sides.report import RESULTS, command, how_many, machine_lines, publish
+from sides.report import RESULTS, command, how_many, machine_lines, publish, run_main
 from yiwen import hardware
 from yiwen.evaluation.metrics import evaluate
 from yiwen.search.config import SearchConfig
@@ -235,4 +235,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

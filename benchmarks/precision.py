@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import yiwen
-from sides.report import how_many
+from sides.report import how_many, run_main
 from yiwen import hardware
 from yiwen.data.demo import write_demo
 from yiwen.files import write_json, write_text
@@ -138,4 +138,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

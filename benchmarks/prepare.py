@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from sides.report import how_many
+from sides.report import how_many, run_main
 from yiwen.data import pipeline
 from yiwen.data.config import DataConfig
 from yiwen.data.corpus import CorpusConfig
@@ -163,4 +163,4 @@ def show(report: Report, tokenising: float, mib: float) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

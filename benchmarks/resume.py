@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sides.report import how_many
+from sides.report import how_many, run_main
 from yiwen.data.demo import split
 from yiwen.hardware import describe
 
@@ -196,4 +196,4 @@ def compare(campaign: Campaign, whole: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sides.report import RESULTS, publish
+from sides.report import RESULTS, publish, run_main
 from time_to_bleu import QUICK, curve, read_jsonl
 from yiwen.config import parse, read_toml, settings_of
 from yiwen.data.config import more_tests
@@ -120,4 +120,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -33,7 +33,7 @@ from typing import Any
 import yiwen
 from sides.libretranslate import libretranslate
 from sides.materials import demo_model, exported, test_text
-from sides.report import RESULTS, command, how_many, in_fresh_process, machine_lines, publish, shown, spread
+from sides.report import RESULTS, command, how_many, in_fresh_process, machine_lines, publish, run_main, shown, spread
 from yiwen import hardware
 from yiwen.bundle import Bundle, find_bundle, open_bundle
 
@@ -194,4 +194,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

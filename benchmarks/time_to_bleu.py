@@ -26,7 +26,7 @@ from typing import Any
 from rich.console import Console
 
 import yiwen
-from sides.report import RESULTS, command, machine_lines, publish
+from sides.report import RESULTS, command, machine_lines, publish, run_main
 from yiwen.data.demo import write_demo
 from yiwen.measure import measure
 from yiwen.recipe import load_recipe
@@ -159,4 +159,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -42,7 +42,7 @@ import numpy as np
 import torch
 
 import yiwen
-from sides.report import RESULTS, how_many, in_fresh_process, machine_lines, publish, shown, spread
+from sides.report import RESULTS, how_many, in_fresh_process, machine_lines, publish, run_main, shown, spread
 from sides.rivals import ADAPTERS, missing
 from yiwen import hardware
 from yiwen.data.config import DataConfig
@@ -329,4 +329,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

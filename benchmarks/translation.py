@@ -31,7 +31,7 @@ from typing import Any
 
 import yiwen
 from sides.materials import Row, Text, demo_model, lines_of, rows_of, test_text
-from sides.report import RESULTS, command, how_many, in_fresh_process, machine_lines, publish, shown, spread
+from sides.report import RESULTS, command, how_many, in_fresh_process, machine_lines, publish, run_main, shown, spread
 from yiwen import hardware
 from yiwen.bundle import Bundle, find_bundle, open_bundle
 from yiwen.evaluation.metrics import quick_score
@@ -252,4 +252,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -9,10 +9,11 @@ import shlex
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from yiwen.errors import YiwenError
 from yiwen.files import write_json, write_text
 
 SIDES = Path(__file__).parent
@@ -26,6 +27,14 @@ def in_fresh_process(script: str, arguments: Sequence[str], *, threads: int) -> 
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout.rstrip("\n").split("\n")[-1])
     return result
+
+
+def run_main(main: Callable[[], None]) -> None:
+    """What a benchmark does as a command: a model or a text that is not there is told in a line."""
+    try:
+        main()
+    except (YiwenError, FileNotFoundError) as error:
+        sys.exit(f"error: {error}")
 
 
 def how_many(text: str) -> int:

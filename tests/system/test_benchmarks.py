@@ -491,6 +491,27 @@ def test_what_cannot_be_measured_is_refused(
         load(script).main()
 
 
+@pytest.mark.parametrize(
+    ("script", "options", "message"),
+    [
+        ("checks", ["--model", "missing"], "error: missing is not a folder; give a bundle, for example runs/NAME/best"),
+        ("translation", ["--model", "missing"], "error: missing is not a folder; give a bundle"),
+        ("serving", ["--model", "missing"], "error: missing is not a folder; give a bundle"),
+        ("encoder", ["--part", "retrieval", "--model", "missing"], "error: missing is not a folder; give a bundle"),
+        ("odd_input", ["--model", ".", "--src", "missing.en", "--ref", "missing.zh"], "error: .*'missing.en'"),
+        ("scores", ["missing"], "error: missing/recipe.toml does not exist"),
+        ("scores", [], "error: give the folder of a run, for example runs/multi30k-en-de, or --quick"),
+    ],
+)
+def test_what_is_not_there_is_told_in_a_line(
+    load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, options: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [script, *options])
+    with pytest.raises(SystemExit, match=message):
+        load("sides.report").run_main(load(script).main)
+
+
 def test_further_tests_are_named_by_their_files_whatever_their_order(
     load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
